@@ -1,0 +1,206 @@
+"""All settings of agentweb; ours are named AGENT_* and come from the environment.
+
+environment -> Django settings.  Touches: the data directory (made when missing).
+"""
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from django.utils.csp import CSP
+
+from agentweb.env import env_bool, env_float, env_int, env_list, env_str
+from agentweb.secrets import instance_secret
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# Everything one instance knows lives in this folder: database, index, files, secret key.
+AGENT_DATA_DIR = Path(env_str("AGENT_DATA_DIR") or BASE_DIR / ".data").expanduser().resolve()
+AGENT_DATA_DIR.mkdir(parents=True, exist_ok=True)
+
+DEBUG = env_bool("AGENT_DEBUG", False)
+SECRET_KEY = env_str("AGENT_SECRET_KEY") or instance_secret(AGENT_DATA_DIR)
+ALLOWED_HOSTS = env_list("AGENT_ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env_list("AGENT_TRUSTED_ORIGINS", [])
+
+INSTALLED_APPS = [
+    "daphne",
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "django_htmx",
+    "agentweb",
+    "planning",
+    "memory",
+    "chat",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.middleware.csp.ContentSecurityPolicyMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "agentweb.urls"
+ASGI_APPLICATION = "agentweb.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+    {
+        # What the model reads: no HTML escaping, and a missing name is an error, not a blank.
+        "NAME": "prompts",
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates" / "prompts"],
+        "APP_DIRS": False,
+        "OPTIONS": {"autoescape": False, "string_if_invalid": "<<missing: %s>>"},
+    },
+]
+
+
+def _database(url: str) -> dict[str, object]:
+    """SQLite in the data directory, or PostgreSQL when AGENT_DATABASE_URL says so."""
+    if not url:
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": AGENT_DATA_DIR / "agentweb.sqlite3",
+            "CONN_MAX_AGE": None,
+            "OPTIONS": {
+                "transaction_mode": "IMMEDIATE",
+                "timeout": 20,
+                "init_command": (
+                    "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA foreign_keys=ON;PRAGMA secure_delete=ON;"
+                ),
+            },
+        }
+    parts = urlsplit(url)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parts.path.lstrip("/"),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": parts.hostname or "",
+        "PORT": str(parts.port or ""),
+        "OPTIONS": {"pool": {"min_size": 2, "max_size": 12}},
+    }
+
+
+AGENT_DATABASE_URL = env_str("AGENT_DATABASE_URL")
+DATABASES = {"default": _database(AGENT_DATABASE_URL)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AGENT_REDIS_URL = env_str("AGENT_REDIS_URL")
+CHANNEL_LAYERS = {
+    "default": (
+        {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [AGENT_REDIS_URL], "capacity": 1000}}
+        if AGENT_REDIS_URL
+        else {"BACKEND": "channels.layers.InMemoryChannelLayer", "CONFIG": {"capacity": 1000}}
+    )
+}
+
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend", "sesame.backends.ModelBackend"]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "login"
+# A sign-in link works once, for a day.
+SESAME_ONE_TIME = True
+SESAME_MAX_AGE = 24 * 3600
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = [BASE_DIR / "agentweb" / "locale"]
+TIME_ZONE = env_str("AGENT_TIME_ZONE", "UTC")
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = AGENT_DATA_DIR / "static"
+WHITENOISE_USE_FINDERS = True
+
+SECURE_CSP = {
+    "default-src": [CSP.SELF],
+    "script-src": [CSP.SELF],
+    "style-src": [CSP.SELF],
+    "img-src": [CSP.SELF, "data:"],
+    "connect-src": [CSP.SELF],
+    "frame-ancestors": [CSP.NONE],
+    "base-uri": [CSP.NONE],
+    "form-action": [CSP.SELF],
+    "object-src": [CSP.NONE],
+}
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+# Behind TLS these are set to 1; `make run` serves plain HTTP on loopback.
+AGENT_HTTPS = env_bool("AGENT_HTTPS", False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = AGENT_HTTPS
+SECURE_HSTS_SECONDS = env_int("AGENT_HSTS_SECONDS", 0)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if AGENT_HTTPS else None
+# Several instances run side by side on one host name, which cookies do not tell apart by port.
+SESSION_COOKIE_NAME = env_str("AGENT_COOKIE", "agentweb_session")
+CSRF_COOKIE_NAME = SESSION_COOKIE_NAME + "_csrf"
+
+# The endpoint. Empty: look for a local server, else the demo model.
+AGENT_MODEL = env_str("AGENT_MODEL")  # a model's name; "demo" forces the demo model
+OPENAI_BASE_URL = env_str("OPENAI_BASE_URL")
+OPENAI_API_KEY = env_str("OPENAI_API_KEY")
+AGENT_LLM_WIRE = env_str("AGENT_LLM_WIRE", "auto")  # auto, native (tool calls) or json (JSON replies)
+AGENT_LLM_TIMEOUT = env_float("AGENT_LLM_TIMEOUT", 120)  # seconds without a byte from the endpoint
+AGENT_LLM_RETRIES = env_int("AGENT_LLM_RETRIES", 2)  # after a fault of the endpoint that may pass
+AGENT_PRICE_IN = env_float("AGENT_PRICE_IN", -1)  # dollars per million prompt tokens; -1: look it up
+AGENT_PRICE_OUT = env_float("AGENT_PRICE_OUT", -1)  # dollars per million reply tokens; -1: look it up
+AGENT_ALLOW_LLM = env_bool("AGENT_ALLOW_LLM", True)  # False: a call to a real endpoint is an error (tests)
+
+# The budget of one turn; a gate ends the turn at the first one reached.
+AGENT_MAX_ITERATIONS = env_int("AGENT_MAX_ITERATIONS", 30)
+AGENT_MAX_TOKENS = env_int("AGENT_MAX_TOKENS", 60_000)  # prompt and reply tokens together
+AGENT_MAX_SECONDS = env_float("AGENT_MAX_SECONDS", 900)  # working time; waiting for the person is free
+AGENT_MAX_COST = env_float("AGENT_MAX_COST", 0.50)  # dollars
+AGENT_MAX_REPEATS = env_int("AGENT_MAX_REPEATS", 3)  # the same action in a row
+AGENT_MAX_REVISIONS = env_int("AGENT_MAX_REVISIONS", 4)  # plan revisions by the agent
+AGENT_STEP_ITERATIONS = env_int("AGENT_STEP_ITERATIONS", 6)  # iterations one step may use before it must be replanned
+AGENT_CONTEXT_TOKENS = env_int("AGENT_CONTEXT_TOKENS", 6_000)  # what the model may see in one request
+AGENT_REPLY_TOKENS = env_int("AGENT_REPLY_TOKENS", 1_500)  # reserved for its reply
+AGENT_APPROVAL_HOURS = env_float("AGENT_APPROVAL_HOURS", 24)  # until an approval expires
+AGENT_LEASE_SECONDS = env_float("AGENT_LEASE_SECONDS", 8)  # a turn whose worker is silent for this long is taken up
+
+# Memory.
+AGENT_EMBEDDER = env_str("AGENT_EMBEDDER", "use")  # use (offline), hashed (tests), or openai (OPENAI_BASE_URL)
+AGENT_EMBED_MODEL = env_str("AGENT_EMBED_MODEL", "text-embedding-3-small")  # for AGENT_EMBEDDER=openai
+AGENT_CHROMA_URL = env_str("AGENT_CHROMA_URL")  # empty: Chroma in process, in the data directory
+AGENT_RECALL_FLOOR = env_float("AGENT_RECALL_FLOOR", 0.27)  # below this score nothing is recalled
+AGENT_RECALL_LIMIT = env_int("AGENT_RECALL_LIMIT", 6)  # memories put in front of the model at most
+
+EMAIL_BACKEND = env_str("AGENT_EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
+DEFAULT_FROM_EMAIL = env_str("AGENT_EMAIL_FROM", "agent@localhost")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env_str("AGENT_LOG_LEVEL", "WARNING")},
+}

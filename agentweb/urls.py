@@ -1,0 +1,12 @@
+"""Which URL goes to which room.
+
+Touches: nothing.
+"""
+
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("", include("chat.urls")),
+]

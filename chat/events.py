@@ -1,0 +1,56 @@
+"""What a browser can be told, and how to tell it.
+
+event -> the sockets of one conversation, or of all of one user's.  Touches: the channel layer.
+
+Events carry no truth: they name what changed, and the page fetches it. Only streamed text travels here,
+as deltas with the position they start at, so that a reader can see a gap and ask for the text so far.
+"""
+
+from typing import Any, Literal
+from uuid import UUID
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+
+Changed = Literal[
+    "turn-changed",  # {"turn"}: its status, iterations, calls, cards, messages
+    "plan-changed",
+    "state-changed",
+    "memory-changed",
+    "trace-changed",
+    "conversations-changed",  # list, titles, what waits
+]
+
+
+def conversation_group(conversation_id: UUID | str) -> str:
+    return f"conversation-{conversation_id}"
+
+
+def user_group(user_id: int) -> str:
+    return f"user-{user_id}"
+
+
+async def tell(conversation_id: UUID | str, *changed: Changed, turn: UUID | str | None = None) -> None:
+    """Tell every open page of a conversation what changed."""
+    layer = get_channel_layer()
+    if layer is not None and changed:
+        message = {"type": "agent.changed", "changed": list(changed), "turn": str(turn) if turn else None}
+        await layer.group_send(conversation_group(conversation_id), message)
+
+
+async def tell_user(user_id: int, *changed: Changed) -> None:
+    """Tell every open page of a user, whichever conversation it shows."""
+    layer = get_channel_layer()
+    if layer is not None:
+        await layer.group_send(user_group(user_id), {"type": "agent.changed", "changed": list(changed), "turn": None})
+
+
+async def stream(conversation_id: UUID | str, **fields: Any) -> None:
+    """Send streamed text: turn, iteration, kind (answer, thought), at (position), text; or a notice."""
+    layer = get_channel_layer()
+    if layer is not None:
+        await layer.group_send(conversation_group(conversation_id), {"type": "agent.delta", **fields})
+
+
+tell_sync = async_to_sync(tell)
+tell_user_sync = async_to_sync(tell_user)
