@@ -86,8 +86,10 @@ class Snapshot:
     recalls: tuple[Recall, ...]
     summary: str
     window: tuple[Said, ...]
-    steering: tuple[str, ...]  # the person's words since the last iteration
+    steering: tuple[str, ...]  # what the person added since the turn began
+    new_words: bool  # some of it has not been read by the model yet
     evidence: tuple[CallView, ...]  # calls of the step in focus (before a plan: of this turn), oldest first
+    results: tuple[CallView, ...]  # the last good result of each done step, in plan order
     recent: tuple[CallView, ...]  # the last calls of the turn, newest last, for the gates
     faults: tuple[str, ...]  # what the loop must say about the last iteration
     replan: str  # why the plan must be revised now; empty: it need not
@@ -209,7 +211,8 @@ class Verdict:
     question: str = ""  # ask_user
     waiting: int = 0  # approvals still open
     plan_unapproved: bool = False
-    notes: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()  # what the model must be told in the next iteration
+    notes: tuple[str, ...] = ()  # what the person is shown
     use: TokenUse = field(default_factory=TokenUse)  # model calls made to judge
 
 

@@ -87,3 +87,4 @@ class ToolFacts:
     tier: str  # read, write, expensive, local
     purpose: str
     checks: tuple[Mapping[str, Any], ...] = ()  # for a step that names none: [{"kind", ...params}]
+    needs: tuple[str, ...] = ()  # tools whose result it cannot do without

@@ -85,6 +85,8 @@ class Contract:
     labels: Mapping[str, str] = field(default_factory=dict)
     # Checks a plan step about this tool gets when the plan names none: [{"kind", ...params}].
     checks: tuple[Mapping[str, Any], ...] = ()
+    # Tools whose result this one cannot do without (a hotel_id comes from search_hotels): a plan gets a step for each.
+    needs: tuple[str, ...] = ()
     parameters: Mapping[str, Any] | None = None  # JSON Schema from outside (MCP); None: made from args
 
     @property

@@ -1,0 +1,123 @@
+"""Decision -> tool results: validate, ask for approval, run, time out, translate faults.
+
+Snapshot, Decision -> ToolResults.  Touches: tools; Approval rows are used up here, under a lock.
+
+Reads run side by side, everything that changes something runs one at a time.
+"""
+
+import asyncio
+import traceback
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from chat.db import in_db
+from chat.errors import ModelMistake
+from chat.loop import offer, record, schemas
+from chat.models import ToolCall
+from chat.tools import arguments, faults, registry
+from chat.tools.contract import Contract, Done, Tier, ToolContext
+from chat.types import Call, Decision, Snapshot, ToolResult
+
+Status = ToolCall.Status
+AT_ONCE = 6  # reads side by side
+READ_TRIES = 2
+RESULT_CHARS = 6_000  # of one result as the model reads it
+
+
+async def act(snapshot: Snapshot, decision: Decision) -> tuple[ToolResult, ...]:
+    """Results of the calls that have none yet, in the order of the calls."""
+    todo = [call for call in decision.calls if call.id and call.status not in ToolCall.SETTLED]
+    limit = asyncio.Semaphore(AT_ONCE)
+
+    async def read(call: Call) -> ToolResult:
+        async with limit:
+            return await _one(snapshot, call, alone=len(decision.calls) == 1)
+
+    reads = [call for call in todo if _tier(call) == Tier.READ]
+    results = dict(zip((call.id for call in reads), await asyncio.gather(*map(read, reads)), strict=True))
+    for call in todo:
+        if call.id not in results:
+            results[call.id] = await _one(snapshot, call, alone=len(decision.calls) == 1)
+    return tuple(results[call.id] for call in todo)
+
+
+async def _one(snapshot: Snapshot, call: Call, *, alone: bool) -> ToolResult:
+    assert call.id is not None
+    if call.status == Status.UNKNOWN:
+        return ToolResult(call_id=call.id, status=Status.UNKNOWN)
+    contract = registry.find(call.tool)
+    if call.fault or contract is None or call.tool not in snapshot.offered:
+        return _refused(call.id, call.fault or _unknown(call.tool, contract, snapshot))
+    if call.tool in {"finish", "ask_user"} and not alone:
+        return _refused(call.id, f"{call.tool} must be called alone, after the other results are there.")
+    try:
+        effective = arguments.effective(contract, call.args)
+        _check_bound(snapshot, call.tool, effective.args)
+    except ModelMistake as mistake:
+        return _refused(call.id, str(mistake))
+    permit = await in_db(record.permit, snapshot, call.id, contract, effective.args, effective.notes)
+    if not permit.run:
+        return ToolResult(call_id=call.id, status=permit.status, text=permit.text, summary=permit.summary)
+    return await _run(snapshot, call.id, contract, permit.args, effective.notes)
+
+
+async def _run(
+    snapshot: Snapshot, call_id: UUID, contract: Contract, args: Mapping[str, Any], notes: tuple[str, ...]
+) -> ToolResult:
+    """Run one call within its time; whatever it raises is translated, never passed on as it is."""
+    context = ToolContext(
+        user_id=snapshot.user_id,
+        conversation_id=snapshot.conversation_id,
+        turn_id=snapshot.turn_id,
+        iteration=snapshot.number,
+        idempotency_key=str(call_id),
+        workspace=settings.AGENT_DATA_DIR / "files" / str(snapshot.conversation_id),
+    )
+    tries = READ_TRIES if contract.tier == Tier.READ else 1
+    for attempt in range(1, tries + 1):
+        try:
+            value = contract.args.model_validate(dict(args)) if contract.parameters is None else dict(args)
+            async with asyncio.timeout(contract.timeout):
+                done: Done = await contract.run(value, context)
+            text = faults.cut(done.text or faults.as_text(done.data), RESULT_CHARS)
+            return ToolResult(
+                call_id=call_id, status=Status.SUCCEEDED, data=done.data, text=text, summary=done.summary[:300], notes=notes
+            )
+        except Exception as exc:  # a tool's fault of any kind is the model's to know and the loop's to survive
+            error = faults.translate(exc, contract)
+            if not (error["retry"] and attempt < tries):
+                return ToolResult(
+                    call_id=call_id,
+                    status=Status.FAILED,
+                    text=faults.for_model(error),
+                    summary=str(error["what"])[:300],
+                    error=error,
+                    traceback=traceback.format_exc()[-8_000:],
+                )
+            await asyncio.sleep(0.2 * attempt)
+    raise AssertionError("unreachable")
+
+
+def _check_bound(snapshot: Snapshot, tool: str, args: Mapping[str, Any]) -> None:
+    """A decided condition fixes an argument; another value is explained and the call made again."""
+    for name, (value, because) in schemas.bound(snapshot, tool).items():
+        if args.get(name) != value:
+            raise ModelMistake(f"{name} must be {value!r}, because it was decided: {because}. You gave {args.get(name)!r}.")
+
+
+def _unknown(name: str, contract: Contract | None, snapshot: Snapshot) -> str:
+    if contract is None:
+        return f"There is no tool {name!r}. Offered now: {', '.join(snapshot.offered)}."
+    return offer.why_not(name, snapshot.plan, snapshot.step, snapshot.offered)
+
+
+def _refused(call_id: UUID, why: str) -> ToolResult:
+    return ToolResult(call_id=call_id, status=Status.REFUSED, text=f"Refused: {why}", summary=why[:300])
+
+
+def _tier(call: Call) -> str:
+    contract = registry.find(call.tool)
+    return contract.tier if contract else Tier.LOCAL

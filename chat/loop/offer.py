@@ -1,0 +1,36 @@
+"""Which tools the model may call now: it follows from state, in code.
+
+Plan, Step, replan reason -> names.  Touches: nothing (pure).
+
+No plan: plan, ask, or finish. A step: its own tools, the tools its tools need, and the ways out. No open step: finish.
+A call to anything else is refused with the reason, so that an idea of the model never widens what it may do.
+"""
+
+from planning.types import PlanView, StepView
+
+BEFORE_PLAN = ("set_plan", "ask_user", "finish")
+WAYS_OUT = ("mark_step_failed", "ask_user", "update_slots")
+
+
+def offered(
+    plan: PlanView | None, step: StepView | None, replan: str, *, may_revise: bool, new_words: bool
+) -> tuple[str, ...]:
+    if plan is None:
+        return BEFORE_PLAN
+    revise = ("revise_plan",) if may_revise else ()
+    if replan:
+        return (*revise, "ask_user", "finish") if may_revise else ("finish",)
+    if step is None:
+        return ("finish", *(revise if new_words else ()))
+    # The plan may be changed after a failure or when the person said something; else a choice less keeps it to the step.
+    return (*step.tools, *WAYS_OUT, *(revise if step.attempts or new_words else ()))
+
+
+def why_not(tool: str, plan: PlanView | None, step: StepView | None, names: tuple[str, ...]) -> str:
+    """What the model is told about a call that was not offered."""
+    choice = ", ".join(names)
+    if plan is None:
+        return f"{tool} cannot be called before there is a plan. Call set_plan with a step that uses {tool}. Offered now: {choice}."
+    if step is None:
+        return f"{tool} is not offered: no step is open. Offered now: {choice}."
+    return f"{tool} is not offered in step {step.index} ({step.title}). Offered now: {choice}."

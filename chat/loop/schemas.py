@@ -1,0 +1,48 @@
+"""The function schemas of the tools offered now, narrowed to what is already decided.
+
+Snapshot -> function schemas, catalogue lines.  Touches: nothing (pure).
+"""
+
+import copy
+from typing import Any
+
+from chat.tools import describe, registry
+from chat.types import Json, Snapshot
+from planning import conditions
+
+
+def offered(snapshot: Snapshot) -> tuple[Json, ...]:
+    contracts = [registry.find(name) for name in snapshot.offered]
+    return tuple(_narrow(describe.function_schema(contract), snapshot) for contract in contracts if contract)
+
+
+def bound(snapshot: Snapshot, tool: str) -> dict[str, tuple[Any, str]]:
+    """Arguments that a decided condition fixes: name -> (value, because).
+
+    What the person says after the turn began wins over the rule they first gave, so then nothing is bound.
+    """
+    contract = registry.find(tool)
+    if contract is None or snapshot.steering:
+        return {}
+    return dict(conditions.bound_arguments(contract.schema(), snapshot.conditions))
+
+
+def catalogue(snapshot: Snapshot) -> list[str]:
+    """One line for each tool that a step may name."""
+    return [describe.line(contract) for contract in registry.business().values()]
+
+
+def _narrow(schema: Json, snapshot: Snapshot) -> Json:
+    """A copy of the schema with bound arguments as the only choice, and the real tool names for plan steps."""
+    function = schema["function"]
+    fixed = bound(snapshot, function["name"])
+    if not fixed and function["name"] not in {"set_plan", "revise_plan"}:
+        return schema
+    narrowed = copy.deepcopy(schema)
+    parameters = narrowed["function"]["parameters"]
+    for name, (value, _because) in fixed.items():
+        parameters["properties"][name] = {"type": "string", "enum": [value]}
+        parameters["required"] = sorted({*parameters.get("required", ()), name})
+    if function["name"] in {"set_plan", "revise_plan"}:
+        parameters["properties"]["steps"]["items"]["properties"]["tool"]["enum"] = sorted(registry.business())
+    return narrowed

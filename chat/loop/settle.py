@@ -1,0 +1,58 @@
+"""Calls that end without having returned: cancelled, unknown, settled by the person.
+
+ToolCall rows -> settled rows.  Touches: ToolCall (a part of the writer, record.py).
+"""
+
+from uuid import UUID
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from chat import approvals
+from chat.models import Approval, ToolCall
+from chat.tools.contract import Tier
+
+Status = ToolCall.Status
+WRITES = (Tier.WRITE, Tier.EXPENSIVE)
+
+
+def cancel_open(turn_id: UUID) -> None:
+    """A stopped turn leaves no call open; a write that was under way has an unknown outcome."""
+    open_calls = ToolCall.objects.filter(turn_id=turn_id, status__in=[Status.INTENDED, Status.WAITING, Status.RUNNING])
+    open_calls.filter(status=Status.RUNNING, tier__in=WRITES).update(
+        status=Status.UNKNOWN, ended_at=timezone.now(), summary=_("It was cut off; nobody knows whether it happened.")
+    )
+    open_calls.update(status=Status.CANCELLED, ended_at=timezone.now(), text="Cancelled: the turn was stopped.")
+
+
+def after_crash(turn_id: UUID) -> int:
+    """A worker died: reads are simply made again, writes under way become UNKNOWN. Returns how many are unknown."""
+    running = ToolCall.objects.filter(turn_id=turn_id, status=Status.RUNNING)
+    unknown = running.filter(tier__in=WRITES).update(
+        status=Status.UNKNOWN, summary=_("It was cut off; nobody knows whether it happened.")
+    )
+    running.update(status=Status.INTENDED)
+    return unknown
+
+
+def again(call: ToolCall) -> None:
+    """Put the very same call before the person once more; it carries the same idempotency key."""
+    ToolCall.objects.filter(id=call.id).update(status=Status.WAITING, summary="", ended_at=None)
+    if approval := Approval.objects.filter(call=call).first():
+        approvals.reask(approval)
+    else:
+        approvals.ask(call, why=_("It was cut off; you chose to try again."), because={})
+
+
+def by_person(call: ToolCall, *, happened: bool) -> None:
+    """The person looked: the write happened, or it did not."""
+    status = Status.SUCCEEDED if happened else Status.FAILED
+    said = "happened" if happened else "did not happen"
+    ToolCall.objects.filter(id=call.id).update(
+        status=status,
+        ended_at=timezone.now(),
+        result={"confirmed_by_person": happened} if happened else None,
+        error=None if happened else {"what": "It was cut off and did not happen.", "cause": "", "next": "", "retry": True},
+        text=f"The call was cut off. The person checked: it {said}.",
+        summary=_("You confirmed that it happened.") if happened else _("You confirmed that it did not happen."),
+    )

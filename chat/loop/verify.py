@@ -1,0 +1,224 @@
+"""Written tool results, as evidence -> Verdict on the step's acceptance checks and on the open conditions.
+
+Snapshot, ToolResults -> Verdict.  Touches: planning (checks, steps, conditions); the model, for what code cannot decide.
+
+The model never sets "done": a step moves when its checks pass on what tools really returned.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from chat.db import in_db
+from chat.llm.base import LLM
+from chat.loop import ask
+from chat.models import ToolCall, Turn
+from chat.types import Snapshot, TokenUse, ToolResult, Verdict
+from memory import slots
+from planning import acceptance, conditions, plans
+from planning.types import CheckView, Evidence, StepView
+
+Status = ToolCall.Status
+BOOKKEEPING = {"set_plan", "revise_plan", "update_slots"}
+
+
+@dataclass(slots=True)
+class Findings:
+    """What is found on the way; turned into the Verdict at the end."""
+
+    faults: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    replan: str = ""
+    step_done: bool = False
+    use: TokenUse = field(default_factory=TokenUse)
+
+
+async def verify(snapshot: Snapshot, results: Sequence[ToolResult], llm: LLM) -> Verdict:
+    """Judge what was written, not what was said."""
+    calls = await in_db(_written, snapshot)
+    last = [call for call in calls if call.iteration.number == snapshot.number]
+    waiting = sum(call.status in {Status.WAITING, Status.UNKNOWN} for call in last)
+    found = Findings()
+    for call in last:
+        if call.tool == "finish" and call.status == Status.SUCCEEDED:
+            return Verdict(answer=await in_db(_answer, snapshot, call))
+        if call.tool == "ask_user" and call.status == Status.SUCCEEDED:
+            return Verdict(question=str(call.result["question"]))
+    if not last:
+        return await in_db(_without_call, snapshot)
+    if snapshot.step and not snapshot.replan:
+        await _step(snapshot, snapshot.step, calls, last, found, llm)
+    if any(call.status == Status.SUCCEEDED and call.tool not in BOOKKEEPING for call in last):
+        await _conditions(snapshot, calls, found, llm)
+    plan = await in_db(plans.current, snapshot.turn_id)
+    return Verdict(
+        step_key=snapshot.step.key if snapshot.step else "",
+        step_done=found.step_done,
+        plan_done=bool(plan and not plan.open_steps),
+        replan=found.replan,
+        waiting=waiting,
+        plan_unapproved=bool(plan and not plan.approved),
+        faults=tuple(found.faults),
+        notes=tuple(found.notes),
+        use=found.use,
+    )
+
+
+def _written(snapshot: Snapshot) -> list[ToolCall]:
+    """The calls of this turn that may be evidence, as rows have them."""
+    return list(ToolCall.objects.filter(turn_id=snapshot.turn_id).select_related("iteration").order_by("iteration__number", "index"))
+
+
+# ---- the step ------------------------------------------------------------------------------------------------
+
+
+async def _step(
+    snapshot: Snapshot, step: StepView, calls: Sequence[ToolCall], last: Sequence[ToolCall], found: Findings, llm: LLM
+) -> None:
+    mine = [call for call in calls if call.step_key == step.key]
+    work = [call for call in last if call.tool not in BOOKKEEPING]
+    if any(call.tool == "mark_step_failed" and call.status == Status.SUCCEEDED for call in last):
+        found.replan = _("Step %(index)s failed: %(title)s") % {"index": step.index, "title": step.title}
+        return
+    if any(call.status == Status.SUCCEEDED for call in work):
+        await _checks(snapshot, step, [_evidence(call) for call in mine if _counts(call)], found, llm)
+        if found.step_done:
+            return
+    await in_db(_failures, snapshot, step, mine, work, found)
+
+
+async def _checks(snapshot: Snapshot, step: StepView, evidence: list[Evidence], found: Findings, llm: LLM) -> None:
+    """Every check by code where code can; a judge only for the rest, and only when code found nothing wrong."""
+    known = {slot.name: slot.value for slot in await in_db(slots.views, snapshot.conversation_id)}
+    verdicts: list[tuple[CheckView, acceptance.CheckVerdict]] = []
+    unsure: list[CheckView] = []
+    for check in step.checks:
+        if check.verdict == "passed":
+            continue
+        verdict = acceptance.by_code(check, evidence, slots=known)
+        if verdict is None:
+            unsure.append(check)
+        else:
+            verdicts.append((check, verdict))
+    if all(verdict.verdict == "passed" for _check, verdict in verdicts):
+        for check in unsure:
+            verdict, use = await ask.judge(llm, step, check, evidence)
+            found.use = add(found.use, use)
+            verdicts.append((check, verdict))
+    await in_db(_write_verdicts, snapshot, step, verdicts, evidence, found)
+
+
+def _write_verdicts(
+    snapshot: Snapshot,
+    step: StepView,
+    verdicts: Sequence[tuple[CheckView, acceptance.CheckVerdict]],
+    evidence: Sequence[Evidence],
+    found: Findings,
+) -> None:
+    for check, verdict in verdicts:
+        plans.record_verdict(check.id, verdict.verdict, verdict.reason, verdict.evidence, verdict.call_id)
+        if verdict.verdict != "passed":
+            found.faults.append(f"Step {step.index} is not done: {verdict.reason}")
+    if all(verdict.verdict == "passed" for _check, verdict in verdicts):
+        calls = ToolCall.objects.filter(turn_id=snapshot.turn_id, step_key=step.key, status=Status.SUCCEEDED)
+        summary = calls.exclude(tier="local").order_by("-started_at").values_list("summary", flat=True).first()
+        plans.finish_step(snapshot.turn_id, step.key, summary or "")
+        found.step_done = True
+
+
+def _failures(
+    snapshot: Snapshot, step: StepView, mine: Sequence[ToolCall], work: Sequence[ToolCall], found: Findings
+) -> None:
+    """What a failed call means for the plan. A wrong argument never changes it: it is explained and made again."""
+    failed = [call for call in work if call.status in {Status.FAILED, Status.REJECTED, Status.EXPIRED}]
+    if not failed:
+        if any(call.status == Status.SUCCEEDED for call in work):
+            plans.fail_attempt(snapshot.turn_id, step.key, found.faults[-1] if found.faults else "")
+        return
+    call = failed[-1]
+    plans.fail_attempt(snapshot.turn_id, step.key, call.summary or call.get_status_display())
+    same = [one for one in mine if one.status == call.status and one.tool == call.tool]
+    if call.status == Status.REJECTED:
+        why = _("You rejected %(tool)s.") % {"tool": call.tool}
+        found.replan = f"{why} {call.summary}".strip()
+    elif call.status == Status.EXPIRED:
+        found.replan = _("The approval for %(tool)s expired.") % {"tool": call.tool}
+    elif not (call.error or {}).get("retry"):
+        found.replan = _("%(tool)s failed: %(what)s") % {"tool": call.tool, "what": call.summary}
+    elif len(same) >= 2:
+        found.replan = _("%(tool)s failed twice: %(what)s") % {"tool": call.tool, "what": call.summary}
+    if found.replan:
+        plans.fail_step(snapshot.turn_id, step.key, found.replan)
+
+
+# ---- conditions ------------------------------------------------------------------------------------------------
+
+
+async def _conditions(snapshot: Snapshot, calls: Sequence[ToolCall], found: Findings, llm: LLM) -> None:
+    """Decide each open condition once, as soon as its evidence is there: by code, else by one narrow question."""
+    evidence = [_evidence(call) for call in calls if _counts(call)]
+    for condition in await in_db(conditions.views, snapshot.turn_id):
+        if condition.status != "open":
+            continue
+        decided = conditions.by_code(condition, evidence[-4:])
+        how = "code"
+        if decided is None and _ready(condition.decided_by, snapshot, found):
+            decided, use = await ask.condition(llm, snapshot.goal, condition, evidence[-2:])
+            found.use, how = add(found.use, use), "model"
+        if decided is None:
+            continue
+        status, quote = decided
+        await in_db(conditions.settle, snapshot.turn_id, condition.key, status, quote=quote, how=how, iteration=snapshot.number)
+        follows = condition.then if status == "yes" else condition.otherwise
+        found.notes.append(_("Condition decided: %(question)s %(answer)s") % {
+            "question": condition.question,
+            "answer": f"{_('yes') if status == 'yes' else _('no')} → {follows}" if follows else status,
+        })
+
+
+def _ready(decided_by: str, snapshot: Snapshot, found: Findings) -> bool:
+    """The model is asked when the step that decides it is done; without such a step, after each done step."""
+    key = snapshot.step.key if snapshot.step else ""
+    return found.step_done and (not decided_by or decided_by == key)
+
+
+# ---- no call at all ----------------------------------------------------------------------------------------------
+
+
+def _without_call(snapshot: Snapshot) -> Verdict:
+    """Plain text is no end: the loop says so once, then takes the text as the answer and notes it."""
+    iteration = Turn.objects.get(id=snapshot.turn_id).iterations.get(number=snapshot.number)
+    offered = ", ".join(snapshot.offered)
+    if iteration.thought and snapshot.plain_text_before:
+        note = _("The model answered without calling finish; its text was taken as the answer.")
+        left = [step.title for step in snapshot.plan.open_steps] if snapshot.plan else []
+        return Verdict(answer={"answer": iteration.thought, "sources": [], "open_points": left, "note": note})
+    if not iteration.thought and snapshot.plain_text_before:
+        return Verdict(faults=("Your reply was empty again.",))
+    return Verdict(faults=(f"That was no call. Answer with a call to one of: {offered}.",))
+
+
+def _answer(snapshot: Snapshot, call: ToolCall) -> dict[str, Any]:
+    """The conclusion the model gave, with what the plan says is still open: an answer cannot hide it."""
+    given = dict(call.result)
+    plan = plans.current(snapshot.turn_id)
+    left = [step.title for step in plan.steps if step.status in {"pending", "running", "failed"}] if plan else []
+    given["open_points"] = [*given.get("open_points", []), *(title for title in left if title not in given.get("open_points", []))]
+    return given
+
+
+def _counts(call: ToolCall) -> bool:
+    return call.status in {Status.SUCCEEDED, Status.FAILED} and call.tool not in BOOKKEEPING
+
+
+def _evidence(call: ToolCall) -> Evidence:
+    return Evidence(
+        call_id=call.id, tool=call.tool, succeeded=call.status == Status.SUCCEEDED, result=call.result, args=call.args
+    )
+
+
+def add(one: TokenUse, other: TokenUse) -> TokenUse:
+    cost = (one.cost or 0.0) + other.cost if other.cost is not None else one.cost
+    return TokenUse(prompt=one.prompt + other.prompt, reply=one.reply + other.reply, cost=cost)

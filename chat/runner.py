@@ -1,0 +1,158 @@
+"""The embedded runner: one asyncio task for each turn under way, in the process that serves the pages.
+
+rows that are ready -> turns that advance.  Touches: turns, the loop, the model.
+
+Rows decide: a turn is claimed by a guarded update with a lease and a fence, so a wake-up that comes twice, late or
+never is harmless. A process that dies leaves a silent lease; the next poll of any process takes the turn up.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import uuid
+from collections.abc import Awaitable, Callable
+from uuid import UUID
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from chat import turns, wake
+from chat.db import in_db
+from chat.errors import LLMUnavailable, LostClaim
+from chat.llm import choose
+from chat.llm.base import LLM
+from chat.loop import settle
+from chat.loop.decide import CutOff
+from chat.loop.turn import run_turn
+from chat.loop.typist import live
+from chat.models import Message, Turn
+
+log = logging.getLogger(__name__)
+POLL_SECONDS = 1.0
+BEAT_SECONDS = 0.4  # renews leases and hears of Stop: well inside a second
+MAX_CRASHES = 3
+
+Periodic = Callable[[], Awaitable[None]]
+
+
+class Runner:
+    """Runs the turns of this process. `start` and `stop` are called once, on the loop that serves the pages."""
+
+    def __init__(self, llm: LLM | None = None, *, at_once: int = 200) -> None:
+        self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+        self.llm = llm  # None: chosen by the settings, anew for each turn
+        self.at_once = at_once
+        self.tasks: dict[UUID, asyncio.Task[None]] = {}
+        self.stopping: set[UUID] = set()  # turns whose person pressed Stop
+        self.background: list[asyncio.Task[None]] = []
+        self.awake = asyncio.Event()
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    async def start(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        wake.listen(self.wake)
+        self.background = [asyncio.create_task(self._poll()), asyncio.create_task(self._beat())]
+
+    async def stop(self) -> None:
+        """Hand back what runs: another process, or the next start, goes on with it."""
+        wake.unlisten(self.wake)
+        for task in [*self.background, *self.tasks.values()]:
+            task.cancel()
+        await asyncio.gather(*self.background, *self.tasks.values(), return_exceptions=True)
+
+    def wake(self) -> None:
+        """Look for ready turns now. May be called from any thread."""
+        if self.loop is not None and not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self.awake.set)
+
+    # ---- finding work ----
+
+    async def _poll(self) -> None:
+        while True:
+            try:
+                await self._take_ready()
+                await in_db(turns.expire_approvals)
+            except Exception:
+                log.exception("Looking for turns failed; trying again.")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.awake.wait(), POLL_SECONDS)
+            self.awake.clear()
+
+    async def _take_ready(self) -> None:
+        for turn_id in await in_db(turns.ready):
+            if len(self.tasks) >= self.at_once:
+                return
+            if turn_id not in self.tasks and (turn := await in_db(turns.claim, turn_id, self.owner)):
+                task = asyncio.create_task(self._advance(turn))
+                self.tasks[turn_id] = task
+                task.add_done_callback(lambda _task, turn_id=turn_id: self._gone(turn_id))
+
+    def _gone(self, turn_id: UUID) -> None:
+        self.tasks.pop(turn_id, None)
+        self.stopping.discard(turn_id)
+        self.awake.set()
+
+    async def _beat(self) -> None:
+        """One query for all leases; cancels what was stopped or lost."""
+        while True:
+            await asyncio.sleep(BEAT_SECONDS)
+            if not self.tasks:
+                continue
+            running = list(self.tasks)
+            try:
+                held, stop = await in_db(turns.heartbeat, self.owner, running)
+            except Exception:
+                log.exception("Renewing leases failed; trying again.")
+                continue
+            for turn_id in stop - self.stopping:
+                self.stopping.add(turn_id)
+                if task := self.tasks.get(turn_id):
+                    task.cancel()
+
+    # ---- one turn ----
+
+    async def _advance(self, turn: Turn) -> None:
+        """Work on one claimed turn; whatever goes wrong ends in a row that says why."""
+        try:
+            if turn.crashes:
+                await in_db(settle.after_crash, turn.id)
+            if turn.crashes >= MAX_CRASHES:
+                await self._fail(turn, _("Working on this turn crashed the worker %(times)s times.") % {"times": turn.crashes})
+                return
+            llm = self.llm or await choose.choose()
+            if turn.model != llm.name:
+                await in_db(turns.spend, turn.id, turn.fence, model=llm.name)
+            await run_turn(turn, llm)
+        except asyncio.CancelledError:
+            partial = live.pop(turn.id, "")
+            if turn.id in self.stopping:
+                await asyncio.shield(self._stopped(turn, partial))
+            else:
+                await asyncio.shield(in_db(turns.hand_back, turn.id, turn.fence))
+                raise
+        except LostClaim:
+            log.info("Turn %s is worked on elsewhere.", turn.id)
+        except LLMUnavailable as fault:
+            partial = fault.partial if isinstance(fault, CutOff) else ""
+            await self._fail(turn, f"{fault} {fault.what_to_do}", partial)
+        except Exception as fault:
+            log.exception("Turn %s failed.", turn.id)
+            await self._fail(turn, _("Something went wrong in agentweb itself: %(what)s.") % {"what": type(fault).__name__})
+
+    async def _stopped(self, turn: Turn, partial: str) -> None:
+        with contextlib.suppress(LostClaim):
+            if partial:
+                await in_db(turns.save_partial, turn.id, turn.fence, partial)
+            await in_db(turns.end_stopped, turn.id, turn.fence)
+
+    async def _fail(self, turn: Turn, reason: str, partial: str = "") -> None:
+        answer = {"answer": partial, "mark": Message.Mark.CUT_OFF} if partial else None
+        with contextlib.suppress(LostClaim):
+            await in_db(turns.end, turn, turn.fence, Turn.End.FAILED, reason=reason, answer=answer)
+
+
+def embedded() -> Runner:
+    """The runner of the web process, as the settings want it."""
+    return Runner(at_once=settings.AGENT_TURNS_AT_ONCE)

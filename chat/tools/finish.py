@@ -1,0 +1,35 @@
+"""End the turn with a structured conclusion. Control tool.
+
+answer -> the end of the turn.  Touches: nothing; the loop ends the turn.
+"""
+
+from pydantic import Field
+
+from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolContext
+
+
+class FinishArgs(Args):
+    answer: str = Field(description="the answer for the person, Markdown allowed", min_length=1)
+    sources: list[str] = Field(default_factory=list, description="links or tools it rests on")
+    open_points: list[str] = Field(default_factory=list, description="what was not done or is not known")
+
+
+async def run(args: FinishArgs, ctx: ToolContext) -> Done:
+    return Done(data=args.model_dump(), summary=args.answer[:120])
+
+
+CONTRACT = Contract(
+    name="finish",
+    purpose="End the turn with the answer for the person.",
+    not_for="asking something (ask_user)",
+    args=FinishArgs,
+    run=run,
+    tier=Tier.LOCAL,
+    returns={"type": "object", "required": ["answer"], "properties": {"answer": {"type": "string"}}},
+    returns_empty="never empty",
+    failures=(FailureMode(when="steps are still open", advice="do them first"),),
+    cost="free",
+    latency="milliseconds",
+    repeatable=True,
+    pack="control",
+)

@@ -1,0 +1,102 @@
+"""Harmless slips of a plan, mended by code and noted, so that a small model need not be told twice.
+
+PlanDraft, goal -> PlanDraft, notes.  Touches: nothing (pure).
+
+Four slips are mended, each with one meaning only: the two branches of a condition written as two steps, a step that
+only decides a condition, a missing step whose result another step cannot do without, and a rule of the task left out
+of the conditions although code can read it.
+"""
+
+import re
+from collections.abc import Mapping
+
+from planning import conditions
+from planning.drafts import ConditionDraft, PlanDraft, StepDraft
+from planning.types import PlanView, ToolFacts
+
+BRANCH = re.compile(
+    r"^\s*(if\b|when\b|in case\b|otherwise\b|else\b|unless\b|should\b|如果|若|要是|假如|否则|不然|下雨|不下雨)", re.IGNORECASE
+)
+DECIDES = re.compile(
+    r"^\s*((check|determine|decide|evaluate|verify|see|find out|compare|test)\s+(if|whether)\b|(判断|确定|检查|比较).{0,12}(是否|大于|小于))",
+    re.IGNORECASE,
+)
+LEAD = re.compile(r"^\s*(if|when|unless|in case)\b[^,;:]*[,;:]\s*|^\s*(otherwise|else)\b[,:]?\s*|^\s*(否则|不然)[，,]?\s*", re.IGNORECASE)
+
+
+def normalise(
+    draft: PlanDraft, goal: str, *, tools: Mapping[str, ToolFacts], current: PlanView | None
+) -> tuple[PlanDraft, tuple[str, ...]]:
+    """The draft as it was meant, and what was mended, in words for the person."""
+    notes: list[str] = []
+    rules = conditions.split_rule(goal) if current is None else []
+    asked = _conditions(draft, rules, notes)
+    steps = _renumber(_fold(_drop(draft.steps, asked, notes), asked, notes), draft.steps)
+    steps = _needed(steps, tools, current, notes)
+    return draft.model_copy(update={"steps": steps, "conditions": asked}), tuple(notes)
+
+
+def _conditions(draft: PlanDraft, rules: list[ConditionDraft], notes: list[str]) -> list[ConditionDraft]:
+    """What the model wrote, with the verbatim rule where code can read it; the code's own reading when it wrote none."""
+    if not rules:
+        return list(draft.conditions)
+    if not draft.conditions:
+        notes.append("The rule in the task was kept as a condition.")
+        return rules
+    if len(rules) == len(draft.conditions) == 1:
+        # The person's own words name the branches more surely than the model's retelling of them.
+        theirs, ours = draft.conditions[0], rules[0]
+        return [ours.model_copy(update={"decided_by": theirs.decided_by})]
+    return list(draft.conditions)
+
+
+def _drop(steps: list[StepDraft], asked: list[ConditionDraft], notes: list[str]) -> list[StepDraft]:
+    """A step that only decides a condition is no step: the loop decides it on the evidence of the step before."""
+    kept: list[StepDraft] = []
+    for step in steps:
+        if asked and kept and DECIDES.match(step.title):
+            notes.append(f'"{step.title}" is decided by the loop and needs no step.')
+        else:
+            kept.append(step)
+    return kept
+
+
+def _fold(steps: list[StepDraft], asked: list[ConditionDraft], notes: list[str]) -> list[StepDraft]:
+    """Two branches that use the same tool become one step; which branch holds is decided before it starts."""
+    kept: list[StepDraft] = []
+    for step in steps:
+        before = kept[-1] if kept else None
+        if asked and before and before.tool == step.tool and BRANCH.match(step.title) and BRANCH.match(before.title):
+            title = f"{_plain(before.title)}, or {_plain(step.title, first=False)}: as the condition decides"
+            kept[-1] = before.model_copy(update={"title": title})
+            notes.append("The two branches of the condition are one step.")
+        else:
+            kept.append(step)
+    return kept
+
+
+def _plain(title: str, *, first: bool = True) -> str:
+    text = LEAD.sub("", title).strip(" .。") or title
+    return text[0].upper() + text[1:] if first else text[0].lower() + text[1:]
+
+
+def _renumber(kept: list[StepDraft], before: list[StepDraft]) -> list[StepDraft]:
+    """Steps that were taken out make the numbers in `after` wrong: fall back to one after the other."""
+    return kept if len(kept) == len(before) else [step.model_copy(update={"after": None}) for step in kept]
+
+
+def _needed(
+    steps: list[StepDraft], tools: Mapping[str, ToolFacts], current: PlanView | None, notes: list[str]
+) -> list[StepDraft]:
+    """A step for each result that another step cannot do without."""
+    have = {name for step in current.steps if step.status == "done" for name in step.tools} if current else set()
+    kept: list[StepDraft] = []
+    for step in steps:
+        for need in tools[step.tool].needs if step.tool in tools else ():
+            if need in tools and need not in have:
+                kept.append(StepDraft(title=tools[need].purpose.rstrip(".")[:160], tool=need))
+                have.add(need)
+                notes.append(f"A step with {need} was added: {step.tool} needs its result.")
+        kept.append(step)
+        have.add(step.tool)
+    return _renumber(kept, steps)
