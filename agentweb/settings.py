@@ -183,8 +183,10 @@ AGENT_MAX_REPEATS = env_int("AGENT_MAX_REPEATS", 3)  # the same action in a row
 AGENT_MAX_REVISIONS = env_int("AGENT_MAX_REVISIONS", 4)  # plan revisions by the agent
 AGENT_STEP_ITERATIONS = env_int("AGENT_STEP_ITERATIONS", 6)  # iterations one step may use before it must be replanned
 AGENT_CONTEXT_TOKENS = env_int("AGENT_CONTEXT_TOKENS", 6_000)  # what the model may see in one request
+AGENT_SUMMARY_TOKENS = env_int("AGENT_SUMMARY_TOKENS", 2_000)  # older talk beyond this is folded into the summary
 AGENT_REPLY_TOKENS = env_int("AGENT_REPLY_TOKENS", 1_500)  # reserved for its reply
 AGENT_APPROVAL_HOURS = env_float("AGENT_APPROVAL_HOURS", 24)  # until an approval expires
+AGENT_TURNS_AT_ONCE = env_int("AGENT_TURNS_AT_ONCE", 200)  # turns one process works on; more wait in the queue
 AGENT_LEASE_SECONDS = env_float("AGENT_LEASE_SECONDS", 8)  # a turn whose worker is silent for this long is taken up
 
 # Memory.

@@ -1,6 +1,6 @@
-"""Conversations and what is said in them: the writer of Conversation and Message.
+"""Conversations and what is said in them: the writer of Conversation, Message, Summary.
 
-text -> Message.  Touches: Conversation, Message; events after commit.
+text -> Message.  Touches: its tables; events after commit.
 """
 
 import re
@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat import events
-from chat.models import Conversation, Message, Turn
+from chat.models import Conversation, Message, Summary, Turn
 
 TITLE_LENGTH = 60
 MAX_TEXT = 200_000  # characters of one message; the model sees a shortened one far earlier
@@ -39,8 +39,17 @@ def set_approve_plans(conversation: Conversation, on: bool) -> None:
     Conversation.objects.filter(id=conversation.id).update(approve_plans=on)
 
 
-def set_summary(conversation_id: UUID, text: str, upto: int) -> None:
-    Conversation.objects.filter(id=conversation_id).update(summary=text, summary_upto=upto)
+def latest_summary(conversation_id: UUID) -> Summary | None:
+    return Summary.objects.filter(conversation_id=conversation_id).order_by("-version").first()
+
+
+def add_summary(conversation_id: UUID, text: str, *, upto: int, kept: list[str], tokens: int) -> Summary:
+    """The next version; the older ones stay, with what they covered."""
+    last = latest_summary(conversation_id)
+    version = last.version + 1 if last else 1
+    return Summary.objects.create(
+        conversation_id=conversation_id, version=version, text=text, upto=upto, kept=kept, tokens=tokens
+    )
 
 
 def delete(conversation: Conversation) -> None:

@@ -19,9 +19,6 @@ class Conversation(models.Model):
     title = models.CharField(max_length=200, blank=True)  # from the first message, or the person's own
     # Ask the person to approve each plan before its first step.
     approve_plans = models.BooleanField(default=False)
-    # The rolling summary of what has left the window; `summary_upto` is the last message it covers.
-    summary = models.TextField(blank=True)
-    summary_upto = models.BigIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now_add=True)  # last activity; moved by the writer
 
@@ -124,6 +121,25 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role}: {self.text[:60]}"
+
+
+class Summary(models.Model):
+    """One version of the rolling summary of what has left the window. The newest one is read."""
+
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="summaries")
+    version = models.PositiveIntegerField()
+    text = models.TextField()
+    upto = models.BigIntegerField()  # id of the last message it covers; it covers all before
+    kept = models.JSONField(default=list)  # names of the slots that hold what the text would have lost
+    tokens = models.PositiveIntegerField(default=0)  # spent on making it
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["version"]
+        constraints = [models.UniqueConstraint(fields=["conversation", "version"], name="summary_version")]
+
+    def __str__(self) -> str:
+        return f"{self.version}: {self.text[:60]}"
 
 
 class Iteration(models.Model):

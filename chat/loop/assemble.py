@@ -100,15 +100,21 @@ def _result_line(call: CallView, near: set[str], short: bool) -> str:
 def _now(snapshot: Snapshot) -> str:
     plan, step = snapshot.plan, snapshot.step
     if plan is None:
-        return render_to_string("now_plan.txt", {}, using="prompts").strip()
+        return render_to_string("now_plan.txt", {"language": _language(snapshot.goal)}, using="prompts").strip()
     if snapshot.replan:
-        values = {"reason": snapshot.replan, "scene": _scene(snapshot), "can_revise": "revise_plan" in snapshot.offered}
+        values: dict[str, Any] = {"reason": snapshot.replan, "scene": _scene(snapshot), "can_revise": "revise_plan" in snapshot.offered}
         return render_to_string("now_replan.txt", values, using="prompts").strip()
     if step is None:
-        return render_to_string("now_finish.txt", {}, using="prompts").strip()
+        return render_to_string("now_finish.txt", {"language": _language(snapshot.goal)}, using="prompts").strip()
     question = next((check.params.get("question", "") for check in step.checks if check.kind == "judge"), "")
     values = {"step": step, "tools": " or ".join(step.tools), "question": question}
     return render_to_string("now_step.txt", values, using="prompts").strip()
+
+
+def _language(text: str) -> str:
+    """Small models answer in the language of the prompt unless the task's own is named."""
+    han = sum("\u4e00" <= char <= "\u9fff" for char in text)
+    return "Chinese (简体中文)" if han >= 4 or han > len(text) / 4 else ""
 
 
 def _scene(snapshot: Snapshot) -> list[str]:

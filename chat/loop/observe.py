@@ -12,7 +12,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from chat import budget
+from chat import budget, conversations
 from chat.db import in_db
 from chat.errors import LostClaim
 from chat.loop import offer
@@ -53,6 +53,7 @@ def read(turn_id: UUID, fence: int) -> Snapshot:
         floor=settings.AGENT_RECALL_FLOOR,
     )
     decided = conditions.views(turn.id)
+    summary = conversations.latest_summary(turn.conversation_id)
     view = tuple(view_of(call) for call in calls)
     new_words = any(message.mark == Message.Mark.STEERING for message in messages)
     limits = budget.limits(turn.limits)
@@ -73,8 +74,8 @@ def read(turn_id: UUID, fence: int) -> Snapshot:
         exclusions=exclusions.names(turn.conversation_id),
         slots=slots.views(turn.conversation_id),
         recalls=found.recalls,
-        summary=turn.conversation.summary,
-        window=_window(turn),
+        summary=summary.text if summary else "",
+        window=_window(turn, summary.upto if summary else 0),
         steering=tuple(message.text for message in messages),
         new_words=new_words,
         evidence=_evidence(view, step, replan),
@@ -161,7 +162,7 @@ def _results(calls: tuple[CallView, ...], plan: PlanView | None) -> tuple[CallVi
     return tuple(last[step.key] for step in plan.steps if step.key in last) if plan else ()
 
 
-def _window(turn: Turn) -> tuple[Said, ...]:
+def _window(turn: Turn, after: int) -> tuple[Said, ...]:
     """What was said in the turns before, with what the agent did, oldest first."""
     earlier = list(
         Turn.objects.filter(conversation=turn.conversation_id, number__lt=turn.number, number__gte=turn.number - WINDOW)
@@ -175,7 +176,7 @@ def _window(turn: Turn) -> tuple[Said, ...]:
     said = []
     for item in earlier:
         for message in item.messages.all():
-            if message.role != Message.Role.NOTICE and message.id > turn.conversation.summary_upto:
+            if message.role != Message.Role.NOTICE and message.id > after:
                 agent = message.role == Message.Role.AGENT
                 trace = "; ".join(traces.get(item.id, ())) if agent else ""
                 said.append(Said(role=message.role, text=message.text, trace=trace))
