@@ -1,0 +1,79 @@
+"""Turn a model's Markdown into HTML that is safe to show.
+
+text -> HTML.  Touches: nothing (pure).
+
+Whatever a model, a tool or a page wrote may end up here, so two gates stand one behind the other: the parser
+knows no raw HTML, and the sanitizer drops every tag, attribute and address that is not on its list.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import nh3
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+
+# Beyond this, text is shown as it is: nobody reads it as a formatted page, and parsing it costs seconds.
+LONGEST = 20_000
+
+# No images: fetching one tells a stranger's server who reads what, and its address can carry the conversation.
+TAGS = set(
+    "p br hr h3 h4 h5 h6 strong em s code pre blockquote ul ol li a table thead tbody tr th td".split(),
+)
+ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}}
+LANGUAGE_CLASS = "language-"
+
+
+def render(text: str) -> SafeString:
+    """Render Markdown; raw HTML in it is shown as text."""
+    if len(text) > LONGEST:
+        return mark_safe(f"<pre>{escape(text)}</pre>")  # noqa: S308 (escaped)
+    return mark_safe(_clean(_parser().render(text)))  # noqa: S308 (sanitized)
+
+
+def _clean(html: str) -> str:
+    return nh3.clean(
+        html,
+        tags=TAGS,
+        attributes=ATTRIBUTES,
+        url_schemes={"http", "https", "mailto"},
+        # A relative link would lead into this very product, at an address the model chose.
+        url_relative="deny",
+        link_rel="noopener noreferrer nofollow",
+        set_tag_attribute_values={"a": {"target": "_blank"}, "pre": {"tabindex": "0"}},
+    )
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("js-default", {"html": False, "linkify": True, "typographer": False})
+    parser.add_render_rule("image", _image)
+    parser.add_render_rule("link_open", _link_open)
+    parser.add_render_rule("heading_open", _heading)
+    parser.add_render_rule("heading_close", _heading)
+    return parser
+
+
+def _image(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    """An image becomes a link that names it: the person decides whether to fetch it."""
+    token = tokens[index]
+    address = escape(str(token.attrs.get("src", "")))
+    return f'<a href="{address}" title="{address}">{escape(token.content) or address}</a>'
+
+
+def _link_open(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    """Show on hover where a link really leads, whatever its text and its own title say."""
+    token = tokens[index]
+    token.attrSet("title", str(token.attrs.get("href", "")))
+    return renderer.renderToken(tokens, index, options, env)
+
+
+def _heading(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    """Headings of an answer stand below those of the page."""
+    token = tokens[index]
+    token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"
+    return renderer.renderToken(tokens, index, options, env)

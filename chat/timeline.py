@@ -1,0 +1,318 @@
+"""A turn as the stream shows it: what was said and each iteration, in the order it happened.
+
+Turn rows -> TurnView.  Touches: rows (reads).
+
+The number of queries is the same for one turn and for fifteen, however long they were.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Prefetch, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from chat import approval_card, words
+from chat.approval_card import Card
+from chat.models import Conversation, Iteration, Message, ToolCall, Turn
+from chat.status import Standing, progress_of, standing
+from planning.models import Condition
+
+PAGE = 15  # turns shown at first; earlier ones on demand
+MOST_NEW = 100  # that a page which slept can fetch at once
+BRIEF = 90  # characters of arguments in a line
+LONG = 240  # characters of a result in a line
+RECALLED = 2  # memories named in a line
+
+Status = ToolCall.Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallLine:
+    call: ToolCall
+    lead: str  # a verb a person uses, for the agent's own bookkeeping; empty: the tool is named
+    brief: str  # the arguments in short
+    result: str  # what came of it, in short
+    tone: str  # good, warm, bad, busy or empty
+    card: Card | None  # what the person decides, or decided, about it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IterationLine:
+    row: Iteration
+    calls: tuple[CallLine, ...]
+    text: str  # what the model said, in short, when it called nothing
+    notes: tuple[str, ...]
+    conditions: tuple[Condition, ...]  # decided in this iteration
+    recalled: tuple[str, ...]  # memories that came up for the first time in this turn
+    recalled_more: int
+    tone: str
+    took: str
+
+    @property
+    def version(self) -> str:
+        """Changes whenever the opened line would show something else."""
+        return "-".join([self.row.outcome or "open", *(line.call.status for line in self.calls)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    text: str
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidLine:
+    message: Message
+    sources: tuple[Source, ...] = ()
+    open_points: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnView:
+    turn: Turn
+    entries: tuple[SaidLine | IterationLine, ...]
+    standing: Standing
+    iterations: int  # the last one that is on the page
+    latest: bool  # nothing came after it
+
+    @property
+    def streams(self) -> bool:
+        return self.turn.status in {Turn.Status.QUEUED, Turn.Status.RUNNING}
+
+    @property
+    def answering(self) -> bool:
+        """The last iteration may hold the answer: its streamed text stays until the answer is here."""
+        last = next((line for line in reversed(self.entries) if isinstance(line, IterationLine)), None)
+        if last is None or last.row.outcome or not self.streams:
+            return False
+        return not last.calls or any(line.call.tool == "finish" for line in last.calls)
+
+    @property
+    def asks(self) -> bool:
+        """The last thing in it is a question to the person."""
+        last = self.entries[-1] if self.entries else None
+        return isinstance(last, SaidLine) and last.message.mark == Message.Mark.QUESTION
+
+    @property
+    def can_retry(self) -> bool:
+        return self.latest and self.turn.end in {Turn.End.FAILED, Turn.End.STOPPED, Turn.End.EXHAUSTED}
+
+    @property
+    def can_continue(self) -> bool:
+        return self.latest and self.turn.end == Turn.End.EXHAUSTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    turns: tuple[TurnView, ...]  # oldest first
+    earlier: int  # the number to ask for those before; 0: there are none
+
+
+def page(conversation: Conversation, *, before: int = 0, after: int | None = None) -> Page:
+    """The last turns, those before one, or those after one."""
+    rows = conversation.turns.order_by("-number")
+    if after is not None:
+        newer = conversation.turns.filter(number__gt=after).order_by("number")
+        return Page(turns=views(newer[:MOST_NEW], conversation.user_id), earlier=0)
+    found = list((rows.filter(number__lt=before) if before else rows)[: PAGE + 1])
+    more = len(found) > PAGE
+    shown = Turn.objects.filter(id__in=[turn.id for turn in found[:PAGE]])
+    return Page(turns=views(shown, conversation.user_id), earlier=found[PAGE - 1].number if more else 0)
+
+
+def views(turns: QuerySet[Turn], user_id: int) -> tuple[TurnView, ...]:
+    """Turns of one conversation with all that the stream shows of them, oldest first."""
+    # What only the trace shows stays in the database: it is most of the bytes.
+    iterations = Iteration.objects.defer("sections", "offered", "raw", "changes")
+    calls = ToolCall.objects.defer("result", "text", "proposed", "traceback")
+    rows = list(
+        turns.prefetch_related(
+            "messages", Prefetch("iterations", iterations), Prefetch("iterations__calls", calls), "conditions"
+        )
+    )
+    rows.sort(key=lambda turn: turn.number)
+    progress = progress_of(turn.id for turn in rows if turn.status == Turn.Status.RUNNING)
+    newest = Turn.objects.filter(conversation__in={turn.conversation_id for turn in rows}).order_by("-number")
+    last = newest.values_list("id", flat=True).first() if rows else None
+    cards = approval_card.of_turns(rows, user_id=user_id)
+    return tuple(
+        TurnView(
+            turn=turn,
+            entries=_entries(turn, cards),
+            standing=standing(turn.status, turn.end, progress.get(turn.id)),
+            iterations=max((row.number for row in turn.iterations.all()), default=0),
+            latest=turn.id == last,
+        )
+        for turn in rows
+    )
+
+
+def _entries(turn: Turn, cards: Mapping[UUID, Card]) -> tuple[SaidLine | IterationLine, ...]:
+    """Messages and iterations by time. A message that steered stands before the first iteration that could read it."""
+    dated: list[tuple[datetime, int, SaidLine | IterationLine]] = []
+    for message in turn.messages.all():
+        dated.append((message.created_at, 0, _said(message)))
+    seen: set[str] = set()
+    decided: dict[int, list[Condition]] = defaultdict(list)
+    for condition in turn.conditions.all():
+        if condition.status != Condition.Status.OPEN and condition.iteration:
+            decided[condition.iteration].append(condition)
+    before = turn.created_at
+    for row in turn.iterations.all():
+        # The row is written when the model has decided; what it read was read before that.
+        began = max(before, row.started_at - timedelta(milliseconds=row.model_ms))
+        before = max(before, row.started_at)
+        dated.append((began, 1, _iteration(turn, row, tuple(decided[row.number]), seen, cards)))
+    opening = min((at for at, kind, _line in dated if kind == 0), default=None)
+    dated.sort(key=lambda entry: (entry[0] != opening, entry[0], entry[1]))
+    return tuple(line for _at, _kind, line in dated)
+
+
+def _said(message: Message) -> SaidLine:
+    data = message.data if isinstance(message.data, dict) else {}
+    return SaidLine(
+        message=message,
+        sources=tuple(_sources(data.get("sources"))),
+        open_points=tuple(str(point) for point in _items(data.get("open_points")) if point),
+    )
+
+
+def _sources(given: Any) -> Iterable[Source]:
+    """A source is a sentence, an address, or both; only a web address becomes a link."""
+    for item in _items(given):
+        text, url = str(item), str(item)
+        if isinstance(item, Mapping):
+            url = str(item.get("url") or "")
+            text = str(item.get("title") or item.get("text") or item.get("name") or url)
+        if text.strip():
+            yield Source(text=text, url=url if url.startswith(("https://", "http://")) and " " not in url else "")
+
+
+def _items(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else [value] if value else []
+
+
+def _iteration(
+    turn: Turn, row: Iteration, decided: tuple[Condition, ...], seen: set[str], cards: Mapping[UUID, Card]
+) -> IterationLine:
+    calls = tuple(_call(call, cards.get(call.id)) for call in row.calls.all())
+    fresh = [str(item.get("text", "")) for item in _shown(row.receipt) if _first(seen, str(item.get("id")))]
+    return IterationLine(
+        row=row,
+        calls=calls,
+        text="" if calls else short(row.thought, LONG),
+        notes=tuple(text for text in map(_note, row.notes) if text),
+        conditions=decided,
+        recalled=tuple(short(text, LONG) for text in fresh[:RECALLED]),
+        recalled_more=max(0, len(fresh) - RECALLED),
+        tone=_tone([line.tone for line in calls], running=turn.is_open and not row.outcome),
+        took=_took(row),
+    )
+
+
+def _shown(receipt: Any) -> list[Mapping[str, Any]]:
+    return [item for item in _items(receipt) if isinstance(item, Mapping) and item.get("fate") == "shown"]
+
+
+def _first(seen: set[str], key: str) -> bool:
+    new = key not in seen
+    seen.add(key)
+    return new
+
+
+def _note(note: Any) -> str:
+    return str(note.get("text", "")) if isinstance(note, Mapping) else str(note)
+
+
+def _took(row: Iteration) -> str:
+    """Working time: the model's and the tools'. Waiting for the person is not work."""
+    spans = [words.span_ms(call.started_at, call.ended_at) or 0 for call in row.calls.all()]
+    total = row.model_ms + sum(spans)
+    return words.took(total) if total >= 1 else ""
+
+
+def _tone(tones: Sequence[str], *, running: bool) -> str:
+    """The most pressing one counts."""
+    return next((tone for tone in ("warm", "bad", "busy", "good") if tone in tones), "busy" if running else "")
+
+
+TONES = {
+    Status.SUCCEEDED: "good",
+    Status.WAITING: "warm",
+    Status.UNKNOWN: "warm",
+    Status.FAILED: "bad",
+    Status.REFUSED: "bad",
+    Status.INTENDED: "busy",
+    Status.RUNNING: "busy",
+}
+
+
+def _call(call: ToolCall, card: Card | None) -> CallLine:
+    lead, brief = _own_words(call) if call.status == Status.SUCCEEDED else ("", "")
+    if not lead:
+        brief = "" if call.status == Status.WAITING and card else brief_args(call.args or {})
+    return CallLine(
+        call=call,
+        lead=lead,
+        brief=brief,
+        result="" if lead and call.tool != "update_slots" else short(_result(call), LONG),
+        tone=TONES.get(Status(call.status), ""),
+        card=card,
+    )
+
+
+def _result(call: ToolCall) -> str:
+    if call.error:
+        return str(call.error.get("what") or call.summary)
+    return call.summary
+
+
+def _own_words(call: ToolCall) -> tuple[str, str]:
+    """The agent's own bookkeeping, said as a person would."""
+    args = call.args if isinstance(call.args, Mapping) else {}
+    if call.tool == "set_plan":
+        return _("Planned"), _counted(args)
+    if call.tool == "revise_plan":
+        return _("Revised the plan"), short(str(args.get("reason") or call.summary), BRIEF)
+    if call.tool == "ask_user":
+        return _("Asked you"), short(str(args.get("question") or call.summary), BRIEF)
+    if call.tool == "mark_step_failed":
+        return _("Gave up on the step"), short(str(args.get("note") or call.summary), BRIEF)
+    if call.tool == "update_slots":
+        return _("Noted"), ""
+    return (_("Answered"), "") if call.tool == "finish" else ("", "")
+
+
+def _counted(args: Mapping[str, Any]) -> str:
+    """ "3 steps and 1 condition"."""
+    steps, conditions = len(_items(args.get("steps"))), len(_items(args.get("conditions")))
+    said = ngettext("%(n)d step", "%(n)d steps", steps) % {"n": steps}
+    if not conditions:
+        return said
+    also = ngettext("%(n)d condition", "%(n)d conditions", conditions) % {"n": conditions}
+    return _("%(steps)s and %(conditions)s") % {"steps": said, "conditions": also}
+
+
+def brief_args(args: Any) -> str:
+    """Arguments in short: their values, as a person would read them out."""
+    if not isinstance(args, Mapping):
+        return short(words.plain(args), BRIEF)
+    values = [words.plain(value) for value in args.values() if value not in (None, "", [], {})]
+    return short(", ".join(short(value, 50) for value in values), BRIEF)
+
+
+def short(text: str, length: int) -> str:
+    """One line, cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def open_turn(conversation: Conversation) -> UUID | None:
+    """The turn that is under way or waits."""
+    found = conversation.turns.exclude(status=Turn.Status.ENDED).values_list("id", flat=True)
+    return found.first()

@@ -1,0 +1,3 @@
+// What the scripts say, in the language of the page. Touches: #words.
+
+export const text = (name) => document.getElementById("words")?.dataset[name] ?? "";
