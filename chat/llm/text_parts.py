@@ -1,0 +1,273 @@
+"""Tell apart, while text streams, what is answer, what is thinking and what is a tool call written as text.
+
+text deltas -> (kind, text) pieces; written calls -> names and arguments.  Touches: nothing (pure).
+"""
+
+import json
+import re
+from collections.abc import Collection
+from typing import Any
+
+from chat.llm.arguments import parse_arguments
+from chat.llm.call_deltas import clean_name
+
+ANSWER, THOUGHT = "answer", "thought"
+CLOSED = "closed"  # an end of thinking whose beginning was never said: what came before was thinking
+
+_TAGS = ("think", "thinking", "thought", "reasoning")
+_HARMONY_THINK = "<|channel|>analysis<|message|>"
+_HARMONY_END = "<|end|>"
+_OPENERS = (*(f"<{tag}>" for tag in _TAGS), _HARMONY_THINK)
+_CLOSERS = tuple(f"</{tag}>" for tag in _TAGS)
+# Marks of the template that mean nothing to a reader.
+_NOISE = (
+    "<|start|>assistant",
+    "<|channel|>final<|message|>",
+    "<|end|>",
+    "<|return|>",
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|endoftext|>",
+)
+_CALL_MARKS = {
+    "<tool_call>": "</tool_call>",
+    "<tool_calls>": "</tool_calls>",
+    "<function_call>": "</function_call>",
+    "<function=": "</function>",
+    "[TOOL_CALLS]": "",
+    "<|python_tag|>": "",
+    "<|tool_call|>": "",
+    "<|channel|>commentary": "<|call|>",
+}
+
+
+def _any_of(*groups: Collection[str]) -> re.Pattern[str]:
+    words = sorted((word for group in groups for word in group), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, words)), re.IGNORECASE)
+
+
+_AT_START = _any_of(_OPENERS)
+_IN_TEXT = _any_of(_OPENERS, _CLOSERS, _NOISE)
+_IN_TEXT_WITH_CALLS = _any_of(_OPENERS, _CLOSERS, _NOISE, _CALL_MARKS)
+_LITERALS = tuple(word.lower() for word in (*_OPENERS, *_CLOSERS, *_NOISE, *_CALL_MARKS))
+_LONGEST = max(map(len, _LITERALS))
+_SPECIAL = re.compile(r"[<\[`]")
+
+
+def _held_back(text: str, literals: Collection[str]) -> int:
+    """How many of the last characters may be the beginning of a mark."""
+    tail = text[-_LONGEST + 1 :].lower()
+    for start, char in enumerate(tail):
+        if char in "<[" and any(word.startswith(tail[start:]) for word in literals):
+            return len(tail) - start
+    return 0
+
+
+class TextParts:
+    """Splits the text of one reply. With calls=True tool calls written as text are kept out of the answer."""
+
+    __slots__ = ("_closer", "_fences", "_hold_all", "_last", "_mode", "_pending", "_ticks", "marks", "unclosed", "with_calls")
+
+    def __init__(self, *, with_calls: bool) -> None:
+        self.with_calls = with_calls
+        self.marks: list[str] = []  # tool calls written as text, with their tags
+        self.unclosed = ""  # what the reply ended in the middle of: "think" or "call"
+        self._mode = "start"
+        self._pending = ""
+        self._closer = ""
+        self._last = "\n"  # the last character shown
+        self._ticks = 0  # backticks at the end of what was shown
+        self._fences = 0  # code fences shown; odd: inside one
+        self._hold_all = False  # the text may be nothing but a call in JSON: shown only when it is known not to be
+
+    def feed(self, text: str) -> list[tuple[str, str]]:
+        """The pieces that are certain with this delta."""
+        if self._mode == "text" and not self._pending and not _SPECIAL.search(text):
+            self._last, self._ticks = text[-1], 0
+            return [(ANSWER, text)]
+        self._pending += text
+        pieces: list[tuple[str, str]] = []
+        while self._step(pieces):
+            pass
+        return pieces
+
+    def close(self) -> list[tuple[str, str]]:
+        """What was held back, when the reply has ended."""
+        pieces: list[tuple[str, str]] = []
+        if self._mode == "start" and (text := self._pending.lstrip()):
+            self._pending, self._mode = text, "text"
+        self._hold_all = False
+        while self._step(pieces):
+            pass
+        rest, self._pending = self._pending, ""
+        if self._mode == "think":
+            self.unclosed = "think"
+            pieces += [(THOUGHT, rest)] if rest else []
+        elif self._mode == "call":
+            self.unclosed = "call"
+            self.marks.append(rest)
+        elif self._mode == "text" and rest:
+            pieces.append((ANSWER, rest))
+        return pieces
+
+    def _step(self, pieces: list[tuple[str, str]]) -> bool:
+        """Take one part off the pending text; False when more is needed to go on."""
+        match self._mode:
+            case "start":
+                return self._start()
+            case "think":
+                return self._think(pieces)
+            case "call":
+                return self._call()
+        return self._text(pieces)
+
+    def _start(self) -> bool:
+        text = self._pending.lstrip()
+        if not text:
+            return False
+        if found := _AT_START.match(text):
+            self._open_thinking(found[0].lower(), text[found.end() :])
+            return True
+        lowered = text.lower()
+        if any(word.startswith(lowered) for word in _OPENERS):
+            return False
+        self._pending, self._mode = text, "text"
+        self._hold_all = self.with_calls and text[0] in "{[`"
+        return True
+
+    def _open_thinking(self, tag: str, rest: str) -> None:
+        self._closer = _HARMONY_END if tag == _HARMONY_THINK else tag.replace("<", "</")
+        self._mode, self._pending = "think", rest
+
+    def _think(self, pieces: list[tuple[str, str]]) -> bool:
+        at = self._pending.lower().find(self._closer)
+        if at < 0:
+            keep = _held_back(self._pending, (self._closer,))
+            sure = self._pending[: len(self._pending) - keep]
+            if sure:
+                pieces.append((THOUGHT, sure))
+                self._pending = self._pending[len(sure) :]
+            return False
+        if at:
+            pieces.append((THOUGHT, self._pending[:at]))
+        self._pending, self._mode = self._pending[at + len(self._closer) :], "start"
+        return True
+
+    def _call(self) -> bool:
+        at = self._pending.find(self._closer) if self._closer else -1
+        if at < 0:
+            return False
+        end = at + len(self._closer)
+        self.marks.append(self._pending[:end])
+        self._pending, self._mode = self._pending[end:].lstrip(), "text"
+        return True
+
+    def _text(self, pieces: list[tuple[str, str]]) -> bool:
+        if self._hold_all:
+            return False
+        pattern = _IN_TEXT_WITH_CALLS if self.with_calls else _IN_TEXT
+        found = pattern.search(self._pending)
+        if not found:
+            keep = _held_back(self._pending, _LITERALS)
+            self._show(self._pending[: len(self._pending) - keep], pieces)
+            self._pending = self._pending[len(self._pending) - keep :]
+            return False
+        mark, after = found[0], self._pending[found.end() :]
+        self._show(self._pending[: found.start()], pieces)
+        self._pending = after
+        lowered = mark.lower()
+        written_about = self._fences % 2 == 1 or self._last == "`"
+        if written_about or (lowered in _OPENERS and self._last != "\n"):
+            self._show(mark, pieces)
+        elif lowered in _CLOSERS:
+            pieces.append((CLOSED, ""))
+            self._mode = "start"
+        elif lowered in _OPENERS:
+            self._open_thinking(lowered, after)
+        elif mark in _CALL_MARKS and self.with_calls:
+            self._mode, self._closer, self._pending = "call", _CALL_MARKS[mark], mark + after
+        return True
+
+    def _show(self, text: str, pieces: list[tuple[str, str]]) -> None:
+        if not text:
+            return
+        for char in text if "`" in text or self._ticks else "":
+            self._ticks = self._ticks + 1 if char == "`" else 0
+            self._fences += self._ticks == 3
+        self._last = text[-1]
+        pieces.append((ANSWER, text))
+
+
+def written_calls(mark: str, offered: Collection[str]) -> list[tuple[str, str]]:
+    """The calls in a passage that a model wrote as text instead of calling: names and arguments."""
+    text = mark
+    for opener, closer in _CALL_MARKS.items():
+        if opener != "<function=" and opener != "<|channel|>commentary":
+            text = text.replace(opener, " ")
+            text = text.replace(closer, " ") if closer else text
+    text = text.strip()
+    if "<function=" in text:
+        return [_xml_call(*pair, offered) for pair in re.findall(r"<function=([^>]+)>(.*?)(?:</function>|\Z)", text, re.S)]
+    if harmony := re.search(r"to=(?:functions\.)?([\w.-]+).*?<\|message\|>(.*?)(?:<\|call\|>|\Z)", text, re.S):
+        return [(clean_name(harmony[1], offered), harmony[2].strip())]
+    if keyed := re.match(r"([\w.-]+)\s*<arg_key>", text):
+        pairs = re.findall(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", text, re.S)
+        return [(clean_name(keyed[1], offered), _arguments_of(pairs))]
+    if named := re.match(r"([\w.-]+)\s*(?:\[ARGS\])?\s*(\{.*)", text, re.S):
+        return [(clean_name(named[1], offered), named[2].strip())]
+    return json_calls(text, offered, any_name=True)
+
+
+def json_calls(text: str, offered: Collection[str], *, any_name: bool = False) -> list[tuple[str, str]]:
+    """Calls written as JSON: {"name", "arguments"} or {"tool", "args"}, alone, in a list, or one after another."""
+    text = re.sub(r"^```[a-zA-Z]*\s*|\s*```$", "", text.strip())
+    decoder, at, calls = json.JSONDecoder(strict=False), 0, []
+    while at < len(text):
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            repaired = parse_arguments(text) if at == 0 else ""
+            if not isinstance(repaired, dict):
+                return []
+            value, at = repaired, len(text)
+        for item in value if isinstance(value, list) else [value]:
+            call = _json_call(item, offered, any_name=any_name)
+            if call is None:
+                return []
+            calls.append(call)
+        while at < len(text) and text[at] in " \t\r\n,;":
+            at += 1
+    return calls
+
+
+def _json_call(item: Any, offered: Collection[str], *, any_name: bool) -> tuple[str, str] | None:
+    if not isinstance(item, dict):
+        return None
+    if isinstance(item.get("function"), dict):
+        item = item["function"]
+    name = next((item[key] for key in ("name", "tool", "tool_name", "function") if isinstance(item.get(key), str)), "")
+    keys = [key for key in ("arguments", "args", "parameters", "input") if key in item]
+    name = clean_name(name, offered) if name else ""
+    if not name or (name not in offered and not (any_name and keys)) or (not keys and len(item) > 1):
+        return None
+    arguments = item[keys[0]] if keys else {}
+    return name, arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def _xml_call(name: str, body: str, offered: Collection[str]) -> tuple[str, str]:
+    pairs = re.findall(r"<parameter=([^>]+)>(.*?)(?:</parameter>|(?=<parameter=)|\Z)", body, re.S)
+    return clean_name(name.strip(), offered), _arguments_of(pairs) if pairs else body.strip()
+
+
+def _arguments_of(pairs: list[tuple[str, str]]) -> str:
+    """Arguments given one by one as text; only lists and objects are read as JSON, the schema reads the rest."""
+    values: dict[str, Any] = {}
+    for key, raw in pairs:
+        value: Any = raw.strip()
+        if value[:1] in {"{", "["}:
+            try:
+                value = json.loads(value)
+            except ValueError:
+                pass
+        values[key.strip()] = value
+    return json.dumps(values, ensure_ascii=False)
