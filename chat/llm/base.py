@@ -10,7 +10,7 @@ from typing import Protocol
 from chat.errors import LLMUnavailable
 from chat.types import Json, Reply
 
-# kind ("thought", or "answer" when the request offers no tools) and the text that is new.
+# kind ("answer": the text of the reply; "thought": the model's reasoning) and what of it is new.
 OnText = Callable[[str, str], Awaitable[None] | None]
 # number of the call in the reply, the tool's name, and its arguments so far (JSON text, perhaps incomplete).
 OnCall = Callable[[int, str, str], Awaitable[None] | None]

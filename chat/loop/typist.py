@@ -35,7 +35,8 @@ class Typist:
 
     async def thought(self, kind: str, delta: str) -> None:
         """Plain text beside a call: typed as it comes; it becomes the answer only if no call follows."""
-        await self._grow(self.text + delta)
+        if kind == "answer":  # "thought" is the model's reasoning: never the answer
+            await self._grow(self.text + delta)
 
     async def call(self, index: int, name: str, arguments: str) -> None:
         """The growing arguments of a call; only the answer of `finish` is for the person's eyes."""
