@@ -8,7 +8,7 @@ The number of queries is the same for one turn and for fifteen, however long the
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -162,7 +162,7 @@ def _entries(turn: Turn, cards: Mapping[UUID, Card]) -> tuple[SaidLine | Iterati
     for condition in turn.conditions.all():
         if condition.status != Condition.Status.OPEN and condition.iteration:
             decided[condition.iteration].append(condition)
-    before = turn.created_at
+    before = datetime.min.replace(tzinfo=UTC)
     for row in turn.iterations.all():
         # The row is written when the model has decided; what it read was read before that.
         began = max(before, row.started_at - timedelta(milliseconds=row.model_ms))
