@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 
 from chat import budget, panel_memory, words
 from chat.models import Conversation, ToolCall, Turn
+from chat.tools import registry
 from planning.models import AcceptanceCheck, Condition, Exclusion, Plan, Step
 
 SHOWN_REVISIONS = 30  # newest first; a person may edit often
@@ -98,6 +99,7 @@ def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, st
         "gauges": gauges(turn, revisions=sum(p.author == Plan.Author.AGENT and p.revision > 1 for p in plans)),
         "may_edit": open_plan,
         "editing": open_plan and options.get("mode") == "edit",
+        "tools": sorted(registry.business()),
         "editing_exclusion": options.get("exclusion", ""),
         "asks_approval": open_plan and plan is not None and not plan.approved,
         "recalls": panel_memory.newest_recalls(conversation.user_id, turn, shown_first=3) if turn else (),

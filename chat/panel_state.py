@@ -3,7 +3,7 @@
 Conversation, newest Turn -> context.  Touches: rows (reads).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,7 @@ class ChangeRow:
     before: str
     after: str
     origin: str
+    may_undo: bool  # only the newest change of a slot can be taken back
 
 
 def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, str]) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, st
         ],
         "kinds": StateSlot.Kind.choices,
         "changed": sum(row.changed for row in rows),
-        "changes": [change_row(change) for change in changes[:HISTORY]],
+        "changes": change_rows(changes[:HISTORY], newest=page == 1),
         "page": page,
         "older": page + 1 if len(changes) > HISTORY else 0,
         "newer": page - 1,
@@ -77,7 +78,16 @@ def slot_row(slot: StateSlot, turn: Turn | None) -> SlotRow:
     )
 
 
-def change_row(change: SlotChange) -> ChangeRow:
+def change_rows(changes: Sequence[SlotChange], *, newest: bool) -> list[ChangeRow]:
+    seen: set[str] = set()
+    rows = []
+    for change in changes:
+        rows.append(change_row(change, may_undo=newest and change.name not in seen))
+        seen.add(change.name)
+    return rows
+
+
+def change_row(change: SlotChange, *, may_undo: bool) -> ChangeRow:
     before, after = bare(change.before), bare(change.after)
     kind = "removed" if change.after is None else "set" if change.before is None else "changed"
     return ChangeRow(
@@ -86,6 +96,7 @@ def change_row(change: SlotChange) -> ChangeRow:
         before="" if change.before is None else words.plain(before),
         after="" if change.after is None else words.plain(after),
         origin=origin(change.iteration, change.by),
+        may_undo=may_undo,
     )
 
 

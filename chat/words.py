@@ -18,8 +18,8 @@ GATES = {
     "tokens": gettext_lazy("Tokens"),
     "seconds": gettext_lazy("Time"),
     "cost": gettext_lazy("Cost"),
-    "revisions": gettext_lazy("Plan revisions"),
-    "repeats": gettext_lazy("Same action in a row"),
+    "revisions": gettext_lazy("Revisions"),
+    "repeats": gettext_lazy("Repeats"),
 }
 
 FATES = {
