@@ -44,10 +44,25 @@ def _conditions(draft: PlanDraft, rules: list[ConditionDraft], notes: list[str])
         notes.append("The rule in the task was kept as a condition.")
         return rules
     if len(rules) == len(draft.conditions) == 1:
-        # The person's own words name the branches more surely than the model's retelling of them.
-        theirs, ours = draft.conditions[0], rules[0]
-        return [ours.model_copy(update={"decided_by": theirs.decided_by})]
+        return [_merged(draft.conditions[0], rules[0])]
     return list(draft.conditions)
+
+
+def _merged(theirs: ConditionDraft, ours: ConditionDraft) -> ConditionDraft:
+    """The model's question reads better; the person's own words name the branches more surely than its retelling."""
+    same, other = _share(theirs.if_yes, ours.if_yes), _share(theirs.if_yes, ours.if_no)
+    if same > other:
+        return ours.model_copy(update={"question": theirs.question, "decided_by": theirs.decided_by})
+    if other > same:  # The model asked the opposite question: its yes is the rule's otherwise.
+        update = {"question": theirs.question, "if_yes": ours.if_no, "if_no": ours.if_yes}
+        return ours.model_copy(update={**update, "decided_by": theirs.decided_by})
+    return ours.model_copy(update={"decided_by": theirs.decided_by})
+
+
+def _share(one: str, other: str) -> float:
+    """The share of the shorter text's words that the longer one has too."""
+    first, second = (set(re.findall(r"[a-z0-9]+|[\u4e00-\u9fff]", text.casefold())) for text in (one, other))
+    return len(first & second) / max(1, min(len(first), len(second)))
 
 
 def _drop(steps: list[StepDraft], asked: list[ConditionDraft], notes: list[str]) -> list[StepDraft]:
