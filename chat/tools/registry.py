@@ -12,7 +12,7 @@ from types import MappingProxyType
 from chat import tools
 from chat.tools.contract import Contract
 
-NOT_TOOLS = {"contract", "registry", "planned", "arguments", "faults", "describe", "offer"}
+NOT_TOOLS = {"contract", "registry", "planned", "arguments", "faults", "describe", "offer", "dates"}
 
 
 @cache

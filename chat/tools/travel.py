@@ -1,0 +1,179 @@
+"""The travel pack, with local data for demonstrations and tests: weather, hotels, bookings.
+
+city, dates -> weather, hotels; a booking.  Touches: bookings.json in the conversation's workspace.
+"""
+
+import hashlib
+import json
+import datetime as dt
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from chat.errors import ToolFailed
+from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolContext
+from chat.tools.dates import read_date
+
+CITY = {"xi'an": "Xi'an", "xian": "Xi'an", "xi’an": "Xi'an", "xi an": "Xi'an", "西安": "Xi'an", "西安市": "Xi'an"}
+WEATHER = {
+    dt.date(2026, 10, 1): {"condition": "rain", "temperature_c": 14},
+    dt.date(2026, 10, 2): {"condition": "sunny", "temperature_c": 21},
+}
+KNOWN = "2026-10-01 and 2026-10-02"
+HOTELS: tuple[dict[str, Any], ...] = (
+    {"hotel_id": "XA-204", "name": "Bell Tower Hotel", "prices": {"suite": 980, "standard": 520}},
+    {"hotel_id": "XA-102", "name": "Grand Tang Hotel", "prices": {"suite": 1180, "standard": 610}},
+    {"hotel_id": "XA-317", "name": "City Wall Inn", "prices": {"standard": 330}},
+)
+DATE = Field(description="YYYY-MM-DD; the data is for 2026")
+Room = Literal["suite", "standard"]
+
+
+class _Dated(Args):
+    @field_validator("date", "date_from", mode="before", check_fields=False)
+    @classmethod
+    def _read(cls, value: Any) -> Any:
+        return read_date(value, year=2026)
+
+
+class WeatherArgs(_Dated):
+    city: str = Field(max_length=80)
+    date: dt.date = DATE
+
+
+class SearchArgs(_Dated):
+    city: str = Field(max_length=80)
+    date_from: dt.date = Field(description="first night, YYYY-MM-DD; the data is for 2026")
+    nights: int = Field(1, ge=1, le=30)
+
+
+class BookArgs(_Dated):
+    hotel_id: str = Field(description="from search_hotels", max_length=20)
+    date_from: dt.date = Field(description="first night, YYYY-MM-DD")
+    nights: int = Field(ge=1, le=30)
+    room: Room
+    request: str = Field("", description='what the person likes, e.g. "quiet room"; empty if nothing is known', max_length=300)
+
+
+async def get_weather(args: WeatherArgs, ctx: ToolContext) -> Done:
+    city = _city(args.city)
+    found = WEATHER.get(args.date)
+    if found is None:
+        raise ToolFailed(f"There is no forecast for {args.date}.", f"Known dates: {KNOWN}.", "Use one of the known dates.")
+    data = {"city": city, "date": args.date.isoformat(), **found}
+    return Done(data=data, summary=f"{str(found['condition']).capitalize()}, {found['temperature_c']} °C")
+
+
+async def search_hotels(args: SearchArgs, ctx: ToolContext) -> Done:
+    city = _city(args.city)
+    hotels = [{**hotel, "city": city} for hotel in HOTELS]
+    data = {"hotels": hotels, "date_from": args.date_from.isoformat(), "nights": args.nights, "currency": "CNY"}
+    return Done(data=data, summary=f"{len(hotels)} hotels: " + ", ".join(str(hotel["name"]) for hotel in hotels))
+
+
+async def book_hotel(args: BookArgs, ctx: ToolContext) -> Done:
+    """The same idempotency key twice is one booking."""
+    hotel = _hotel(args)
+    order = {
+        "order_id": "BK-" + hashlib.sha256(ctx.idempotency_key.encode()).hexdigest()[:8].upper(),
+        "hotel": hotel["name"],
+        **args.model_dump(mode="json"),
+        "total": hotel["prices"][args.room] * args.nights,
+        "currency": "CNY",
+    }
+    path = ctx.workspace / "bookings.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    booked = json.loads(path.read_text()) if path.exists() else {}
+    booked.setdefault(ctx.idempotency_key, order)
+    path.write_text(json.dumps(booked, ensure_ascii=False, indent=1))
+    return Done(data=order, summary=f"Booked: {hotel['name']}, {args.room}, order {order['order_id']}")
+
+
+def _city(name: str) -> str:
+    city = CITY.get(name.casefold().replace(", china", "").strip())
+    if city is None:
+        raise ToolFailed(f"{name!r} is not in the data.", "Only Xi'an (西安) is.", "Use Xi'an, or tell the person.")
+    return city
+
+
+def _hotel(args: BookArgs) -> dict[str, Any]:
+    hotel = next((h for h in HOTELS if args.hotel_id.casefold() in (str(h["hotel_id"]).casefold(), str(h["name"]).casefold())), None)
+    if hotel is None:
+        known = ", ".join(str(h["hotel_id"]) for h in HOTELS)
+        raise ToolFailed(f"There is no hotel {args.hotel_id!r}.", f"Known: {known}.", "Use a hotel_id that search_hotels returned.", retry=True)
+    if args.room not in hotel["prices"]:
+        raise ToolFailed(f"{hotel['name']} has no {args.room}.", next="Choose a hotel whose prices list that room.", retry=True)
+    return hotel
+
+
+def _effect(args: BookArgs) -> str:
+    return f"Books a {args.room} for {args.nights} night{'s' if args.nights != 1 else ''}"
+
+
+def _preview(args: BookArgs, ctx: ToolContext) -> str:
+    hotel = _hotel(args)
+    return f"{hotel['name']}: ¥{hotel['prices'][args.room] * args.nights:,} in all"
+
+
+def _object(*required: str) -> dict[str, Any]:
+    return {"type": "object", "required": list(required)}
+
+
+CONTRACTS = (
+    Contract(
+        name="get_weather",
+        purpose="Look up the weather of one city on one day.",
+        not_for="other days than the one given",
+        args=WeatherArgs,
+        run=get_weather,
+        tier=Tier.READ,
+        returns=_object("condition"),
+        returns_empty="never empty: an unknown city or day is a failure",
+        failures=(FailureMode(when="the city or day is not in the data", advice="use one that the message lists"),),
+        cost="free",
+        latency="milliseconds",
+        repeatable=True,
+        pack="travel",
+        checks=({"kind": "result_matches", "schema": _object("condition")},),
+    ),
+    Contract(
+        name="search_hotels",
+        purpose="List hotels with free rooms in a city.",
+        not_for="booking (book_hotel)",
+        args=SearchArgs,
+        run=search_hotels,
+        tier=Tier.READ,
+        returns=_object("hotels"),
+        returns_empty='{"hotels": []}: nothing is free',
+        failures=(FailureMode(when="the city is not in the data", advice="use one that the message lists"),),
+        cost="free",
+        latency="milliseconds",
+        repeatable=True,
+        pack="travel",
+        checks=(
+            {
+                "kind": "result_matches",
+                "schema": {**_object("hotels"), "properties": {"hotels": {"type": "array", "minItems": 1}}},
+            },
+        ),
+    ),
+    Contract(
+        name="book_hotel",
+        purpose="Book one room.",
+        not_for="looking for hotels (search_hotels)",
+        args=BookArgs,
+        run=book_hotel,
+        tier=Tier.WRITE,
+        returns=_object("order_id"),
+        returns_empty="never empty: a booking has an order_id",
+        failures=(FailureMode(when="the hotel or room does not exist", advice="use what search_hotels returned"),),
+        cost="the price of the room",
+        latency="milliseconds",
+        pack="travel",
+        effect=_effect,
+        preview=_preview,
+        labels={"hotel_id": "Hotel", "date_from": "From", "nights": "Nights", "room": "Room", "request": "Request"},
+        checks=({"kind": "result_matches", "schema": _object("order_id")},),
+        needs=("search_hotels",),
+    ),
+)
