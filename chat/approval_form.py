@@ -11,6 +11,7 @@ from datetime import date
 from typing import Any
 
 from django import forms
+from django.utils.html import escape
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from jsonschema import Draft202012Validator
@@ -90,19 +91,19 @@ class ExactJson(forms.JSONField):
 
 
 def form_for(
-    schema: Mapping[str, Any], args: Mapping[str, Any], labels: Mapping[str, str], data: Any = None
+    schema: Mapping[str, Any], args: Mapping[str, Any], labels: Mapping[str, str], data: Any = None, *, ids: str = ""
 ) -> ArgsForm:
-    """The form, filled with the arguments, or with what was posted."""
+    """The form, filled with the arguments, or with what was posted. `ids` keeps two forms on one page apart."""
     properties: dict[str, Mapping[str, Any]] = dict(schema.get("properties") or {})
     for name, value in args.items():
         properties.setdefault(name, guessed(value))
-    form = ArgsForm(data, prefix=PREFIX, initial=dict(args), auto_id="arg-%s")
+    form = ArgsForm(data, prefix=PREFIX, initial=dict(args), auto_id=f"{ids}%s")
     form.schemas, form.before = properties, dict(args)
     for name, declared in properties.items():
         needed = name in (schema.get("required") or ())
         form.fields[name] = field_for(declared, args.get(name), needed=needed)
         form.fields[name].label = labels.get(name) or name.replace("_", " ").capitalize()
-        form.fields[name].help_text = str(declared.get("description") or "")
+        form.fields[name].help_text = escape(declared.get("description") or "")
     return form
 
 
@@ -184,8 +185,9 @@ def nullable(schema: Mapping[str, Any]) -> bool:
 
 
 def keeps_blank(schema: Mapping[str, Any]) -> bool:
-    """An emptied text is an empty text, unless the contract knows null."""
-    return bare(schema).get("type") == "string" and "enum" not in bare(schema) and not nullable(schema)
+    """An emptied free text is an empty text; of one with a form to keep (a date, an address) nothing is left."""
+    strict = {"enum", "const", "pattern", "format"} & set(bare(schema)) or bare(schema).get("minLength")
+    return bare(schema).get("type") == "string" and not strict and not nullable(schema)
 
 
 def guessed(value: Any) -> Mapping[str, Any]:

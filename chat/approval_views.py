@@ -83,7 +83,8 @@ def decide(request: PersonRequest, approval_id: UUID) -> HttpResponse:
 def form_of(approval: Approval, data: Any = None) -> ArgsForm:
     contract = registry.find(approval.tool)
     schema = contract.schema() if contract else {}
-    return approval_form.form_for(schema, approval.args, contract.labels if contract else {}, data)
+    labels = contract.labels if contract else {}
+    return approval_form.form_for(schema, approval.args, labels, data, ids=f"{approval.pk}-")
 
 
 def checked(form: ArgsForm, approval: Approval) -> bool:

@@ -4,7 +4,7 @@ Conversation, newest Turn -> context.  Touches: rows (reads; recall only when th
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
@@ -12,10 +12,13 @@ from django.utils.translation import gettext as _
 
 from chat import words
 from chat.models import Conversation, Iteration, Turn
+from memory import recall
 from memory.models import MemoryRecord
 
 PARTS = ("semantic", "lexical", "recency", "confidence")
 REVIEWED = 20  # in the tray at once
+FOUND = 20  # by one search
+SEARCH_FLOOR = 0.15  # lower than for a step: a person looks at what is found, and knows what they meant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,7 @@ class WrittenRow:
 
 def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, str]) -> dict[str, Any]:
     user_id = conversation.user_id
+    query = options.get("q", "").strip()[:300]
     tray = MemoryRecord.objects.filter(user_id=user_id, status=MemoryRecord.Status.REVIEW).order_by("created_at")
     return {
         "iteration": newest_iteration(turn),
@@ -63,8 +67,15 @@ def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, st
         "tray": [record_row(record) for record in tray[:REVIEWED]],
         "parts": PARTS,
         "editing": options.get("edit", ""),
-        "query": options.get("q", ""),
+        "query": query,
+        "found": search(user_id, query) if query else (),
     }
+
+
+def search(user_id: int, query: str) -> tuple[RecallRow, ...]:
+    """All memories that fit the person's words, ranked and explained as for a step."""
+    found = recall.recall(user_id, query, limit=FOUND, floor=SEARCH_FLOOR, pinned=False)
+    return recall_rows(user_id, [asdict(item) for item in found.recalls if item.fate == "shown"])
 
 
 def newest_iteration(turn: Turn | None) -> Iteration | None:
