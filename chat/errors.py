@@ -20,12 +20,15 @@ class ModelMistake(AgentError):
 class ToolFailed(AgentError):
     """A tool could not do what was asked; the model is told and adapts.
 
-    what: what happened; cause: the likely cause; next: what to do next; retry: the same call may work later.
+    what: what happened; cause: the likely cause; next: what to do next; retry: the same call may work later;
+    mend: the same call would work with other values.
     """
 
-    def __init__(self, what: str, cause: str = "", next: str = "", *, retry: bool = False) -> None:
+    def __init__(
+        self, what: str, cause: str = "", next: str = "", *, retry: bool = False, mend: bool = False
+    ) -> None:
         super().__init__(what)
-        self.what, self.cause, self.next, self.retry = what, cause, next, retry
+        self.what, self.cause, self.next, self.retry, self.mend = what, cause, next, retry, mend
 
 
 class BudgetSpent(AgentError):

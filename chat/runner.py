@@ -133,7 +133,7 @@ class Runner:
                 await asyncio.shield(in_db(turns.hand_back, turn.id, turn.fence))
                 raise
         except LostClaim:
-            log.info("Turn %s is worked on elsewhere.", turn.id)
+            log.warning("Turn %s is worked on elsewhere.", turn.id)
         except LLMUnavailable as fault:
             partial = fault.partial if isinstance(fault, CutOff) else ""
             await self._fail(turn, f"{fault} {fault.what_to_do}", partial)

@@ -218,6 +218,11 @@ def spend(turn_id: UUID, fence: int, **counters: Any) -> None:
         raise LostClaim
 
 
+def hold(turn_id: UUID, fence: int) -> None:
+    """Lock a running turn for this transaction. Raises LostClaim when another worker has it."""
+    spend(turn_id, fence, owner=F("owner"))
+
+
 def pause(turn_id: UUID, fence: int, waits_for: str, reason: str) -> None:
     """Wait for the person; nothing is held meanwhile. What they did in the meantime is not lost."""
     status = Status.WAITING_APPROVAL if waits_for == "approval" else Status.WAITING_USER

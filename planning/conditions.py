@@ -15,7 +15,7 @@ from planning.models import Condition
 from planning.rules import looks_conditional, split_rule
 from planning.types import ConditionView, Evidence
 
-__all__ = ["bound_arguments", "by_code", "looks_conditional", "question_schema", "resolve", "settle", "split_rule", "store", "views"]
+__all__ = ["bound_arguments", "by_code", "looks_conditional", "names", "question_schema", "resolve", "settle", "split_rule", "store", "views"]
 
 YesNo = Literal["yes", "no"]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -157,13 +157,13 @@ def bound_arguments(schema: Mapping[str, Any], conditions: Sequence[ConditionVie
         if len(choices) < 2:
             continue
         for condition in conditions:
-            named = [choice for choice in choices if _names(condition.follows, choice)]
+            named = [choice for choice in choices if names(condition.follows, choice)]
             if condition.status != "open" and len(named) == 1:
                 bound[name] = (named[0], f"{condition.question} {condition.status}")
     return bound
 
 
-def _names(text: str, choice: str) -> bool:
+def names(text: str, choice: str) -> bool:
     """Whether the words name the choice as a word of its own ("suite" in 订suite counts, in "suites" too)."""
     pattern = rf"(?<![a-z0-9_]){re.escape(choice.casefold())}(?:s|es)?(?![a-z0-9_])"
     return bool(text) and re.search(pattern, text.casefold()) is not None

@@ -32,7 +32,7 @@ def normalise(
     rules = conditions.split_rule(goal) if current is None else []
     asked = _conditions(draft, rules, notes)
     steps = _renumber(_fold(_drop(draft.steps, asked, notes), asked, notes), draft.steps)
-    steps = _needed(steps, tools, current, notes)
+    steps = _needed(_named(steps, asked, tools, notes), tools, current, notes)
     return draft.model_copy(update={"steps": steps, "conditions": asked}), tuple(notes)
 
 
@@ -98,6 +98,32 @@ def _plain(title: str, *, first: bool = True) -> str:
 def _renumber(kept: list[StepDraft], before: list[StepDraft]) -> list[StepDraft]:
     """Steps that were taken out make the numbers in `after` wrong: fall back to one after the other."""
     return kept if len(kept) == len(before) else [step.model_copy(update={"after": None}) for step in kept]
+
+
+def _named(
+    steps: list[StepDraft], asked: list[ConditionDraft], tools: Mapping[str, ToolFacts], notes: list[str]
+) -> list[StepDraft]:
+    """When the branches name two values of one tool's argument, the step that carries them out uses that tool."""
+    for condition in asked:
+        fitting = [name for name, facts in tools.items() if any(_chosen(condition, values) for values in facts.choices)]
+        if len(fitting) != 1 or any(step.tool == fitting[0] for step in steps):
+            continue
+        branch = next((step for step in steps if BRANCH.search(step.title) or _chosen_in(step.title, condition)), None)
+        notes.append(f"{fitting[0]} is the tool that the condition decides about.")
+        if branch is not None:
+            return [step.model_copy(update={"tool": fitting[0]}) if step is branch else step for step in steps]
+        return [*steps, StepDraft(title=f"{condition.if_yes}, or {condition.if_no}", tool=fitting[0])]
+    return steps
+
+
+def _chosen(condition: ConditionDraft, values: tuple[str, ...]) -> bool:
+    yes = [value for value in values if conditions.names(condition.if_yes, value)]
+    no = [value for value in values if conditions.names(condition.if_no, value)]
+    return len(yes) == 1 and len(no) == 1 and yes != no
+
+
+def _chosen_in(title: str, condition: ConditionDraft) -> bool:
+    return _share(title, condition.if_yes) > 0.7 or _share(title, condition.if_no) > 0.7
 
 
 def _needed(

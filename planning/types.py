@@ -88,3 +88,4 @@ class ToolFacts:
     purpose: str
     checks: tuple[Mapping[str, Any], ...] = ()  # for a step that names none: [{"kind", ...params}]
     needs: tuple[str, ...] = ()  # tools whose result it cannot do without
+    choices: tuple[tuple[str, ...], ...] = ()  # the values of each argument that has a fixed few

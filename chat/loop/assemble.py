@@ -64,8 +64,7 @@ def assemble(snapshot: Snapshot, *, tokens: int = 0) -> Context:
 def _focus(snapshot: Snapshot, *, short: bool) -> tuple[str, list[Section]]:
     """The one message that says what is so and what to do now. `short` leaves out all but the nearest."""
     plan, step = snapshot.plan, snapshot.step
-    near = {plan.step(key) for key in step.depends_on} if plan and step else set()
-    near_keys = {item.key for item in near if item} if step else {call.step_key for call in snapshot.results}
+    near_keys = set(step.depends_on) if step else {call.step_key for call in snapshot.results}
     shown = [recall for recall in snapshot.recalls if recall.fate == "shown"]
     parts: dict[str, Any] = {
         "today": snapshot.today,
@@ -102,7 +101,7 @@ def _now(snapshot: Snapshot) -> str:
     if plan is None:
         return render_to_string("now_plan.txt", {"language": _language(snapshot.goal)}, using="prompts").strip()
     if snapshot.replan:
-        values: dict[str, Any] = {"reason": snapshot.replan, "scene": _scene(snapshot), "can_revise": "revise_plan" in snapshot.offered}
+        values: dict[str, Any] = {"reason": snapshot.replan, "scene": _scene(snapshot), "can_revise": "revise_plan" in snapshot.offered, "can_finish": "finish" in snapshot.offered}
         return render_to_string("now_replan.txt", values, using="prompts").strip()
     if step is None:
         return render_to_string("now_finish.txt", {"language": _language(snapshot.goal)}, using="prompts").strip()

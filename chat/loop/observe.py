@@ -59,6 +59,7 @@ def read(turn_id: UUID, fence: int) -> Snapshot:
     limits = budget.limits(turn.limits)
     revisions = plans.revisions(turn.id) if plan else 0
     may_revise = revisions < limits.revisions
+    may_finish = bool(revisions or any(call.status in {"rejected", "expired"} for call in view))
     number = (last.number if last else 0) + (0 if pending else 1)
     asked_plain = bool(last and not pending and last.changes.get("plain_text"))
     return Snapshot(
@@ -83,7 +84,7 @@ def read(turn_id: UUID, fence: int) -> Snapshot:
         recent=view[-RECENT:],
         faults=tuple(last.changes.get("faults", ())) if last and not pending else (),
         replan=replan,
-        offered=offer.offered(plan, step, replan, may_revise=may_revise, new_words=new_words),
+        offered=offer.offered(plan, step, replan, may_revise=may_revise, may_finish=may_finish, new_words=new_words),
         limits=limits,
         usage=Usage(
             iterations=turn.iterations_used,
@@ -151,9 +152,11 @@ def _stuck(plan: PlanView, step: StepView | None, most: int) -> str:
 
 
 def _evidence(calls: tuple[CallView, ...], step: StepView | None, replan: str) -> tuple[CallView, ...]:
-    """The calls the model reads in full: those of the step in focus, or of planning itself."""
-    key = step.key if step and not replan else ""
-    return tuple(call for call in calls if call.step_key == key)
+    """The calls the model reads in full: those of the step in focus, else what it just tried in vain."""
+    if step and not replan:
+        return tuple(call for call in calls if call.step_key == step.key)
+    last = next((n for n in range(len(calls), 0, -1) if calls[n - 1].step_key), 0)
+    return tuple(call for call in calls[last:] if call.status != "succeeded")
 
 
 def _results(calls: tuple[CallView, ...], plan: PlanView | None) -> tuple[CallView, ...]:

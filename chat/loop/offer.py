@@ -13,13 +13,14 @@ WAYS_OUT = ("mark_step_failed", "ask_user", "update_slots")
 
 
 def offered(
-    plan: PlanView | None, step: StepView | None, replan: str, *, may_revise: bool, new_words: bool
+    plan: PlanView | None, step: StepView | None, replan: str, *, may_revise: bool, may_finish: bool, new_words: bool
 ) -> tuple[str, ...]:
     if plan is None:
         return BEFORE_PLAN
     revise = ("revise_plan",) if may_revise else ()
     if replan:
-        return (*revise, "ask_user", "finish") if may_revise else ("finish",)
+        # A model that may give up at the first failure does so.
+        return (*revise, "ask_user", *(("finish",) if may_finish else ())) if may_revise else ("finish",)
     if step is None:
         return ("finish", *(revise if new_words else ()))
     # The plan may be changed after a failure or when the person said something; else a choice less keeps it to the step.

@@ -113,7 +113,7 @@ def permit(
     row = ToolCall.objects.select_for_update().get(id=call_id)
     row.args, row.notes, row.version, row.tier = args, list(notes), contract.version, contract.tier
     row.digest = digest(contract.name, contract.version, args)
-    turns.spend(snapshot.turn_id, snapshot.fence)  # a worker that lost the turn must not run anything
+    turns.hold(snapshot.turn_id, snapshot.fence)  # a worker that lost the turn must not run anything
     if over := _over_quota(snapshot, contract):
         row.save()
         return Permit(run=False, status=Status.REFUSED, text=f"Refused: {over}", summary=over[:300])
@@ -175,7 +175,7 @@ async def record(snapshot: Snapshot, decision: Decision, results: Sequence[ToolR
 
 @transaction.atomic
 def _record(snapshot: Snapshot, results: Sequence[ToolResult]) -> None:
-    turns.spend(snapshot.turn_id, snapshot.fence)
+    turns.hold(snapshot.turn_id, snapshot.fence)
     for result in results:
         waits = result.status in {Status.WAITING, Status.UNKNOWN}
         ToolCall.objects.filter(id=result.call_id).update(

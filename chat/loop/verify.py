@@ -138,6 +138,7 @@ def _failures(
             plans.fail_attempt(snapshot.turn_id, step.key, found.faults[-1] if found.faults else "")
         return
     call = failed[-1]
+    error = call.error or {}
     plans.fail_attempt(snapshot.turn_id, step.key, call.summary or call.get_status_display())
     same = [one for one in mine if one.status == call.status and one.tool == call.tool]
     if call.status == Status.REJECTED:
@@ -145,7 +146,7 @@ def _failures(
         found.replan = f"{why} {call.summary}".strip()
     elif call.status == Status.EXPIRED:
         found.replan = _("The approval for %(tool)s expired.") % {"tool": call.tool}
-    elif not (call.error or {}).get("retry"):
+    elif not (error.get("retry") or error.get("mend")):
         found.replan = _("%(tool)s failed: %(what)s") % {"tool": call.tool, "what": call.summary}
     elif len(same) >= 2:
         found.replan = _("%(tool)s failed twice: %(what)s") % {"tool": call.tool, "what": call.summary}

@@ -40,11 +40,11 @@ async def run(args: CalculateArgs, ctx: ToolContext) -> Done:
     try:
         value = _value(ast.parse(text, mode="eval").body)
     except (SyntaxError, RecursionError, MemoryError) as fault:
-        raise ToolFailed(f"{args.expression!r} is no arithmetic expression.", next="Use numbers, + - * / % ** and brackets.", retry=True) from fault
+        raise ToolFailed(f"{args.expression!r} is no arithmetic expression.", next="Use numbers, + - * / % ** and brackets.", mend=True) from fault
     except ZeroDivisionError as fault:
-        raise ToolFailed("The expression divides by zero.", next="Check the numbers.", retry=True) from fault
+        raise ToolFailed("The expression divides by zero.", next="Check the numbers.", mend=True) from fault
     except (ValueError, OverflowError, TypeError) as fault:
-        raise ToolFailed(f"The expression has no value: {fault}.", next="Check the numbers.", retry=True) from fault
+        raise ToolFailed(f"The expression has no value: {fault}.", next="Check the numbers.", mend=True) from fault
     if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST:
         value = int(value)
     return Done(data={"expression": text, "value": value}, summary=f"{text} = {value}", text=f"{text} = {value}")

@@ -1,6 +1,6 @@
 """Every fault of a tool in words: what happened, the likely cause, what to do next, and whether to try again.
 
-exception -> {"what", "cause", "next", "retry"}.  Touches: nothing (pure).
+exception -> {"what", "cause", "next", "retry", "mend"}.  Touches: nothing (pure).
 
 The model never sees a traceback; staff find it in the trace.
 """
@@ -14,9 +14,9 @@ from chat.tools.contract import Contract
 
 def translate(exc: BaseException, contract: Contract) -> dict[str, Any]:
     if isinstance(exc, ToolFailed):
-        return _error(exc.what, exc.cause, exc.next or _advice(contract), exc.retry)
+        return _error(exc.what, exc.cause, exc.next or _advice(contract), exc.retry, mend=exc.mend)
     if isinstance(exc, ModelMistake):
-        return _error(str(exc), "", "Call it again with what the message asks for.", False, mistake=True)
+        return _error(str(exc), "", "Call it again with what the message asks for.", False, mend=True)
     if isinstance(exc, TimeoutError):
         what = f"{contract.name} did not answer within {contract.timeout:g} seconds."
         return _error(what, "The service behind it is slow or down.", "Try once more, or go another way.", contract.repeatable)
@@ -46,5 +46,5 @@ def _advice(contract: Contract) -> str:
     return contract.failures[0].advice if contract.failures else ""
 
 
-def _error(what: str, cause: str, next_: str, retry: bool, *, mistake: bool = False) -> dict[str, Any]:
-    return {"what": what, "cause": cause, "next": next_, "retry": retry, "mistake": mistake}
+def _error(what: str, cause: str, next_: str, retry: bool, *, mend: bool = False) -> dict[str, Any]:
+    return {"what": what, "cause": cause, "next": next_, "retry": retry, "mend": mend}

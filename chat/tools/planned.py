@@ -25,6 +25,7 @@ def facts() -> dict[str, ToolFacts]:
             purpose=contract.purpose,
             checks=contract.checks,
             needs=contract.needs,
+            choices=tuple(tuple(p["enum"]) for p in contract.schema()["properties"].values() if p.get("enum")),
         )
         for name, contract in registry.business().items()
     }

@@ -25,7 +25,7 @@ HOTELS: tuple[dict[str, Any], ...] = (
     {"hotel_id": "XA-102", "name": "Grand Tang Hotel", "prices": {"suite": 1180, "standard": 610}},
     {"hotel_id": "XA-317", "name": "City Wall Inn", "prices": {"standard": 330}},
 )
-DATE = Field(description="YYYY-MM-DD; the data is for 2026")
+DATE = Field(description="YYYY-MM-DD; known: 2026-10-01, 2026-10-02")
 Room = Literal["suite", "standard"]
 
 
@@ -43,7 +43,7 @@ class WeatherArgs(_Dated):
 
 class SearchArgs(_Dated):
     city: str = Field(max_length=80)
-    date_from: dt.date = Field(description="first night, YYYY-MM-DD; the data is for 2026")
+    date_from: dt.date = Field(description="first night, YYYY-MM-DD, year 2026")
     nights: int = Field(1, ge=1, le=30)
 
 
@@ -59,7 +59,7 @@ async def get_weather(args: WeatherArgs, ctx: ToolContext) -> Done:
     city = _city(args.city)
     found = WEATHER.get(args.date)
     if found is None:
-        raise ToolFailed(f"There is no forecast for {args.date}.", f"Known dates: {KNOWN}.", "Use one of the known dates.")
+        raise ToolFailed(f"There is no forecast for {args.date}.", f"Known dates: {KNOWN}.", "Use the known date that the task means.", mend=True)
     data = {"city": city, "date": args.date.isoformat(), **found}
     return Done(data=data, summary=f"{str(found['condition']).capitalize()}, {found['temperature_c']} °C")
 
@@ -92,7 +92,7 @@ async def book_hotel(args: BookArgs, ctx: ToolContext) -> Done:
 def _city(name: str) -> str:
     city = CITY.get(name.casefold().replace(", china", "").strip())
     if city is None:
-        raise ToolFailed(f"{name!r} is not in the data.", "Only Xi'an (西安) is.", "Use Xi'an, or tell the person.")
+        raise ToolFailed(f"{name!r} is not in the data.", "Only Xi'an (西安) is.", "Use Xi'an, or tell the person.", mend=True)
     return city
 
 
@@ -100,9 +100,9 @@ def _hotel(args: BookArgs) -> dict[str, Any]:
     hotel = next((h for h in HOTELS if args.hotel_id.casefold() in (str(h["hotel_id"]).casefold(), str(h["name"]).casefold())), None)
     if hotel is None:
         known = ", ".join(str(h["hotel_id"]) for h in HOTELS)
-        raise ToolFailed(f"There is no hotel {args.hotel_id!r}.", f"Known: {known}.", "Use a hotel_id that search_hotels returned.", retry=True)
+        raise ToolFailed(f"There is no hotel {args.hotel_id!r}.", f"Known: {known}.", "Use a hotel_id that search_hotels returned.", mend=True)
     if args.room not in hotel["prices"]:
-        raise ToolFailed(f"{hotel['name']} has no {args.room}.", next="Choose a hotel whose prices list that room.", retry=True)
+        raise ToolFailed(f"{hotel['name']} has no {args.room}.", next="Choose a hotel whose prices list that room.", mend=True)
     return hotel
 
 
