@@ -50,6 +50,10 @@ class Card:
     changed: bool  # the tool is not the one that was asked for any more
 
     @property
+    def preview_block(self) -> bool:
+        return len(self.preview) > LONG or "\n" in self.preview
+
+    @property
     def id(self) -> UUID:
         return self.approval.id if self.approval else self.call.id
 
@@ -112,7 +116,9 @@ def of_turns(turns: Iterable[Turn], *, user_id: int) -> dict[UUID, Card]:
     """Call id -> card, for every call of these turns that has one; a fixed number of queries."""
     turns = list(turns)
     approvals = list(
-        Approval.objects.filter(turn__in=turns).select_related("call__iteration", "call__turn__conversation", "turn__conversation", "decided_by")
+        Approval.objects.filter(turn__in=turns).select_related(
+            "call__iteration", "call__turn__conversation", "turn__conversation", "decided_by"
+        )
     )
     open_by_turn: dict[UUID, int] = {}
     for approval in approvals:
@@ -144,7 +150,7 @@ def title(contract: Contract | None, tool: str, args: Mapping[str, Any]) -> str:
         except Exception:  # a contract's words must never hide the card itself
             text = ""
         if text:
-            return text if text.endswith(("?", "？")) else text.rstrip(".。") + "?"
+            return words.seen(text)
     return _("Run %(tool)s?") % {"tool": tool}
 
 

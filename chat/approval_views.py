@@ -128,6 +128,7 @@ def waiting(request: PersonRequest) -> HttpResponse:
     unknown = unknown_calls(request)
     questions = Turn.objects.filter(conversation__user=request.user, status=Turn.Status.WAITING_USER)
     context = {
+        "section": "waiting",
         "page": page,
         "cards": [approval_card.of(approval, user_id=request.user.pk, waits=0) for approval in page],
         "unknown": [approval_card.of_call(call) for call in unknown[:PAGE]],
@@ -147,7 +148,7 @@ def unknown_calls(request: PersonRequest) -> QuerySet[ToolCall]:
 def grants(request: PersonRequest, *, notice: str = "") -> HttpResponse:
     mine = Grant.objects.filter(conversation__user=request.user, revoked_at=None).select_related("conversation")
     page = Paginator(mine.order_by("-created_at"), PAGE).get_page(request.GET.get("page"))
-    return render(request, "chat/approval_grants.html", {"page": page, "notice": notice})
+    return render(request, "chat/approval_grants.html", {"page": page, "notice": notice, "section": "grants"})
 
 
 @signed_in

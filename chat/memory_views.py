@@ -99,6 +99,7 @@ def listing(request: PersonRequest, said: Said) -> HttpResponse:
     keep = QueryDict(mutable=True)
     keep.update({name: asked[name] for name in ("q", "kind", "status") if asked.get(name)})
     context = {
+        "section": "memories",
         "page": page,
         "rows": [panel_memory.record_row(record) for record in page],
         "kinds": MemoryRecord.objects.filter(user_id=request.user.pk).values_list("kind", flat=True).distinct(),

@@ -42,9 +42,7 @@ def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, st
     slots = list(StateSlot.objects.filter(conversation=conversation))
     page = max(int(options["page"]), 1) if options.get("page", "").isdecimal() else 1
     start = (page - 1) * HISTORY
-    changes = list(
-        SlotChange.objects.filter(conversation=conversation).order_by("-id")[start : start + HISTORY + 1]
-    )
+    changes = list(SlotChange.objects.filter(conversation=conversation).order_by("-id")[start : start + HISTORY + 1])
     rows = [slot_row(slot, turn) for slot in slots]
     return {
         "groups": [

@@ -62,7 +62,9 @@ def edit_plan(request: PersonRequest, conversation_id: UUID) -> HttpResponse:
     conversation = conversation_of(request, conversation_id)
     plan = Plan.objects.filter(conversation=conversation).select_related("turn").order_by("-id").first()
     if plan is None or not plan.turn.is_open:
-        return show(request, conversation, "plan", notice=_("This plan is over; it can no longer be changed."), status=409)
+        return show(
+            request, conversation, "plan", notice=_("This plan is over; it can no longer be changed."), status=409
+        )
     editing = {"mode": "edit"}
     try:
         change = plan_change(request.POST, plan)
@@ -238,9 +240,7 @@ def trace_json(request: PersonRequest, conversation_id: UUID) -> HttpResponse:
 # ---- parts ---------------------------------------------------------------------------------------------
 
 
-def acted(
-    request: PersonRequest, conversation: Conversation, name: str, act: Callable[[], object]
-) -> HttpResponse:
+def acted(request: PersonRequest, conversation: Conversation, name: str, act: Callable[[], object]) -> HttpResponse:
     """Do it and answer with the panel; a refusal is said in it."""
     try:
         act()

@@ -66,7 +66,9 @@ def shape(schema: Mapping[str, Any]) -> str:
     """What a JSON Schema asks of a result, as far as a sentence can say it."""
     if schema.get("type") == "array" or "minItems" in schema:
         least = schema.get("minItems", 0)
-        return ngettext("at least %(n)d entry", "at least %(n)d entries", least) % {"n": least} if least else _("a list")
+        return (
+            ngettext("at least %(n)d entry", "at least %(n)d entries", least) % {"n": least} if least else _("a list")
+        )
     parts = [
         field(name, (schema.get("properties") or {}).get(name) or {})
         for name in schema.get("required") or schema.get("properties") or ()

@@ -195,7 +195,11 @@ def test_an_option_may_be_a_number_and_stays_one() -> None:
 
 
 def test_hostile_labels_and_values_are_text() -> None:
-    html = str(form_for({"properties": {"a": {"type": "string", "description": "<b>x</b>"}}}, {"a": '"><script>'}, {"a": "<i>"}))
+    html = str(
+        form_for(
+            {"properties": {"a": {"type": "string", "description": "<b>x</b>"}}}, {"a": '"><script>'}, {"a": "<i>"}
+        )
+    )
     assert "<script>" not in html
     assert "<i>" not in html
     assert "<b>" not in html

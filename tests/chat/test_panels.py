@@ -58,7 +58,11 @@ def fill(user: User, text: str = "", iterations: int = 3) -> Conversation:
     """A conversation with something in every panel; `text` stands in every field that others write."""
     conversation = Conversation.objects.create(user=user, title=(text or "Two nights in Xi'an")[:200])
     turn = Turn.objects.create(
-        conversation=conversation, number=1, goal=text or "Two nights", status=Turn.Status.RUNNING, iterations_used=iterations
+        conversation=conversation,
+        number=1,
+        goal=text or "Two nights",
+        status=Turn.Status.RUNNING,
+        iterations_used=iterations,
     )
     message = Message.objects.create(conversation=conversation, turn=turn, role="user", text=text or "Two nights")
     for revision in (1, 2):
@@ -71,18 +75,28 @@ def fill(user: User, text: str = "", iterations: int = 3) -> Conversation:
                 plan=plan, key=f"s{index}", index=index, title=(text or title)[:200], tools=["get_weather"], note=text,
                 depends_on=["s1"] if index == 3 else [], status=["done", "running", "pending"][index - 1],
             )  # fmt: skip
-            passed = {"verdict": "passed", "reason": text or "get_weather returned a condition", "evidence": text or "rain"}
-            AcceptanceCheck.objects.create(step=step, kind="tool_succeeded", params={"tool": "get_weather"}, **(passed if index == 1 else {}))
+            passed = {
+                "verdict": "passed",
+                "reason": text or "get_weather returned a condition",
+                "evidence": text or "rain",
+            }
+            AcceptanceCheck.objects.create(
+                step=step, kind="tool_succeeded", params={"tool": "get_weather"}, **(passed if index == 1 else {})
+            )
     Condition.objects.create(
         turn=turn, key="c1", question=(text or "It rains")[:300], then="suite", otherwise="standard", decided_by="s1",
         status="yes", quote=text or "rain, 14 °C", iteration=2, how="code",
     )  # fmt: skip
-    Exclusion.objects.create(conversation=conversation, text=(text or "Grand Tang Hotel")[:300], reason=text or "no suite free", iteration=3)
+    Exclusion.objects.create(
+        conversation=conversation, text=(text or "Grand Tang Hotel")[:300], reason=text or "no suite free", iteration=3
+    )
     record = MemoryRecord.objects.create(
         user=user, kind="preference", text=text or "Prefers quiet rooms", conversation=conversation,
         source={"by": "person", "message": message.pk, "turn": str(turn.pk)},
     )  # fmt: skip
-    MemoryRecord.objects.create(user=user, kind="howto", text=text or "Look at the weather first", status="review", conversation=conversation)
+    MemoryRecord.objects.create(
+        user=user, kind="howto", text=text or "Look at the weather first", status="review", conversation=conversation
+    )
     receipt = [
         {"id": str(record.pk), "text": record.text, "score": 0.81, "semantic": 0.5, "lexical": 0.2, "recency": 0.05,
          "confidence": 0.06, "fate": "shown", "source": text or "you said so on 12 May"},
@@ -100,9 +114,32 @@ def fill(user: User, text: str = "", iterations: int = 3) -> Conversation:
             iteration=row, turn=turn, index=0, tool="get_weather", tier="read", status="succeeded", args={"city": text or "Xi'an"},
             result={"condition": text or "rain"}, summary=(text or "Rain")[:300], traceback="File secret.py", digest="d",
         )  # fmt: skip
-    StateSlot.objects.create(conversation=conversation, name="nights", kind="constraint", value=2, set_by="agent", iteration=iterations, turn=turn)
-    StateSlot.objects.create(conversation=conversation, name="hotel", kind="entity", value={"id": text or "XA-204", "price": 980}, set_by="agent", iteration=1, turn=turn)
-    SlotChange.objects.create(conversation=conversation, name="nights", before=None, after={"kind": "constraint", "value": 2}, by="agent", iteration=1)
+    StateSlot.objects.create(
+        conversation=conversation,
+        name="nights",
+        kind="constraint",
+        value=2,
+        set_by="agent",
+        iteration=iterations,
+        turn=turn,
+    )
+    StateSlot.objects.create(
+        conversation=conversation,
+        name="hotel",
+        kind="entity",
+        value={"id": text or "XA-204", "price": 980},
+        set_by="agent",
+        iteration=1,
+        turn=turn,
+    )
+    SlotChange.objects.create(
+        conversation=conversation,
+        name="nights",
+        before=None,
+        after={"kind": "constraint", "value": 2},
+        by="agent",
+        iteration=1,
+    )
     return conversation
 
 
@@ -182,7 +219,9 @@ def test_somebody_else_gets_404(bob: User, full: Conversation, method: str, name
 
 
 @pytest.mark.parametrize(("method", "name", "args"), URLS)
-def test_a_stranger_is_sent_to_the_login_page_as_a_whole(full: Conversation, method: str, name: str, args: list[str]) -> None:
+def test_a_stranger_is_sent_to_the_login_page_as_a_whole(
+    full: Conversation, method: str, name: str, args: list[str]
+) -> None:
     url = reverse(name, args=[arg.format(c=full.pk, i=1) for arg in args])
     answer = getattr(Client(), method)(url, headers=HTMX | {"HX-Current-URL": f"http://testserver/c/{full.pk}/"})
     assert answer.status_code == 401
@@ -234,9 +273,13 @@ def test_a_revision_is_told_as_what_was_added_removed_changed_and_moved() -> Non
     assert row.kept == "1 step kept"
 
 
-def test_the_gate_board_names_the_gate_that_ended_the_turn_and_an_unknown_price(page: Client, full: Conversation) -> None:
+def test_the_gate_board_names_the_gate_that_ended_the_turn_and_an_unknown_price(
+    page: Client, full: Conversation
+) -> None:
     reason = "All 30 iterations of this turn are used."
-    Turn.objects.filter(conversation=full).update(status="ended", end="exhausted", gate="iterations", reason=reason, iterations_used=30)
+    Turn.objects.filter(conversation=full).update(
+        status="ended", end="exhausted", gate="iterations", reason=reason, iterations_used=30
+    )
     html = get(page, "plan", full)
     assert reason in html
     assert "pn-gauge--over pn-gauge--ended" in html
@@ -286,7 +329,9 @@ def test_what_the_last_iteration_changed_is_marked(page: Client, full: Conversat
         ),
     ],
 )
-def test_a_value_is_edited_in_place_and_keeps_its_type(page: Client, full: Conversation, posted: dict[str, Any], value: Any) -> None:
+def test_a_value_is_edited_in_place_and_keeps_its_type(
+    page: Client, full: Conversation, posted: dict[str, Any], value: Any
+) -> None:
     answer = page.post(reverse("slot-act", args=[full.pk]), {"op": "set"} | posted, headers=HTMX)
     assert answer.status_code == 200
     slot = StateSlot.objects.get(conversation=full, name=posted["name"])
@@ -295,7 +340,9 @@ def test_a_value_is_edited_in_place_and_keeps_its_type(page: Client, full: Conve
 
 
 def test_a_value_that_cannot_be_is_refused_with_the_reason(page: Client, full: Conversation) -> None:
-    answer = page.post(reverse("slot-act", args=[full.pk]), {"op": "set", "name": "nights", "value": "x" * 5000}, headers=HTMX)
+    answer = page.post(
+        reverse("slot-act", args=[full.pk]), {"op": "set", "name": "nights", "value": "x" * 5000}, headers=HTMX
+    )
     assert answer.status_code == 422
     assert "too long" in answer.content.decode()
     assert StateSlot.objects.get(conversation=full, name="nights").value == 2
@@ -382,7 +429,9 @@ def test_a_receipt_never_opens_the_way_to_another_persons_memory(page: Client, b
 # ---- trace ------------------------------------------------------------------------------------------------
 
 
-def test_an_opened_iteration_shows_context_difference_calls_and_what_was_left_out(page: Client, full: Conversation) -> None:
+def test_an_opened_iteration_shows_context_difference_calls_and_what_was_left_out(
+    page: Client, full: Conversation
+) -> None:
     html = opened(page, full)
     assert "Difference from iteration 2" in html
     assert '<span class="pn-line--removed">step 2' in html
