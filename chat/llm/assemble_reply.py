@@ -38,6 +38,7 @@ class ReplyAssembler:
         self._deltas = CallDeltas(offered)
         self._text: list[str] = []
         self._reasoning: list[str] = []
+        self._before: list[str] = []  # text before an end of thinking that had no beginning
         self._half = ""  # the first half of a surrogate pair
         self._model = ""
         self._notes: list[str] = []
@@ -53,7 +54,7 @@ class ReplyAssembler:
 
     @property
     def is_empty(self) -> bool:
-        return not (self._deltas.calls or self._parts.marks or "".join(self._text).strip())
+        return not (self._deltas.calls or self._parts.marks or "".join(self._before + self._text).strip())
 
     def feed(self, chunk: bytes) -> list[tuple[str, str]]:
         """Take a piece of the body; what of it can be shown."""
@@ -145,7 +146,7 @@ class ReplyAssembler:
             elif kind == THOUGHT:
                 self._reasoning.append(text)
             elif kind == CLOSED and not self._reasoning:
-                self._reasoning, self._text = self._text, []
+                self._before, self._text = self._before + self._text, []
             if text:
                 shown.append((kind, text))
 
@@ -160,6 +161,8 @@ class ReplyAssembler:
         finish: Any = "cut" if cut else "length" if self.finish in _LENGTH else "stop"
         if not calls and self.offered:
             calls, text = self._written(text, finish, notes)
+        if before := mend("".join(self._before)).strip():
+            text, reasoning = (text, before) if text or calls else (before, reasoning)
         if self._parts.unclosed == "think" and finish == "stop" and not text and not calls:
             text, reasoning = reasoning, ""
             notes.append("The model did not mark where its thinking ends; all of it is shown.")
