@@ -31,6 +31,7 @@ class ReplyAssembler:
         self.offered, self.taken, self.make_id = offered, taken, make_id
         self.error: Any = None  # what the endpoint reported in place of an answer
         self.finish = ""  # the reason it gave for the end
+        self.broken = False  # set by the caller: the body did not come to its end
         self.usage: Json | None = None
         self.grown: set[int] = set()  # calls that grew since the caller looked
         self._reader = EventReader()
@@ -157,7 +158,7 @@ class ReplyAssembler:
         notes = list(self._notes)
         text, reasoning = mend("".join(self._text)).strip(), mend("".join(self._reasoning)).strip()
         calls = self._deltas.finish(self.taken, self.make_id)
-        cut = not self.finish and not self._reader.done
+        cut = self.broken or (not self.finish and not self._reader.done)
         finish: Any = "cut" if cut else "length" if self.finish in _LENGTH else "stop"
         if not calls and self.offered:
             calls, text = self._written(text, finish, notes)

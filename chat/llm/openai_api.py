@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 5.0
 AFTER_FINISH_SECONDS = 5.0  # how long the end of the stream may take once the reply is complete
 MOST_BYTES = 32_000_000  # of one reply
+BACK_OFF = 0.4  # seconds; doubled with each failure
 LEARNINGS = 6  # refusals after which a request is changed and sent again
 _SILENT_CUT = 0.6  # a prompt counted below this share of what was sent has lost its beginning
 
@@ -117,15 +118,16 @@ class OpenAILLM:
             except _Failed as failed:
                 if failed.fault.kind == "refused" and await self._learnt(failed.fault, body, tries, on_notice):
                     continue
-                if not await self._try_again(failed.fault, assembler, tries, relay, on_notice):
+                complete = failed.fault.kind == "broken" and assembler.finish and not assembler.error
+                if not complete:
+                    if await self._try_again(failed.fault, tries, relay, on_notice):
+                        continue
                     if failed.fault.kind != "broken" or assembler.is_empty:
                         raise failed.fault.as_error() from failed
-                    assembler.finish = ""  # what has come is kept, and marked as cut off
-                else:
-                    continue
+                    assembler.broken = True  # what has come is kept, and marked as cut off
             reply = assembler.reply()
             reply = reply if native or not offered else json_wire.read(reply, offered)
-            if self._wants_another(reply, assembler, tries):
+            if self._wants_another(reply, tries):
                 await tell_notice(on_notice, _("The reply was incomplete; asking again."))
                 tries.broke += 1
                 tries.spent = _sum(tries.spent, reply.usage)
@@ -161,7 +163,10 @@ class OpenAILLM:
                         show(assembler.feed(chunk))
                         relay.check()
                         size += len(chunk)
-                        if assembler.ended or assembler.error or size > MOST_BYTES:
+                        if assembler.ended or assembler.error:
+                            break
+                        if size > MOST_BYTES:
+                            assembler.broken = True
                             break
                         if assembler.finish and limit.when() is None:
                             limit.reschedule(asyncio.get_running_loop().time() + AFTER_FINISH_SECONDS)
@@ -228,7 +233,7 @@ class OpenAILLM:
         return True
 
     async def _try_again(
-        self, fault: Fault, assembler: ReplyAssembler, tries: _Tries, relay: Relay, on_notice: OnNotice | None
+        self, fault: Fault, tries: _Tries, relay: Relay, on_notice: OnNotice | None
     ) -> bool:
         """Whether to ask once more; waits as long as the endpoint wants first."""
         if not fault.may_pass:
@@ -238,7 +243,7 @@ class OpenAILLM:
             tries.broke += 1
         if tries.failed > settings.AGENT_LLM_RETRIES or tries.broke > 1 or (fault.wait or 0) > faults.LONGEST_WAIT:
             return False
-        pause = fault.wait if fault.wait is not None else 0.4 * 2**tries.failed * random.uniform(0.8, 1.2)  # noqa: S311
+        pause = fault.wait if fault.wait is not None else BACK_OFF * 2**tries.failed * random.uniform(0.8, 1.2)  # noqa: S311
         said = _("The endpoint is busy") if fault.kind == "busy" else fault.message.rstrip(".")
         notice = _("%(what)s; trying again in %(seconds)s s.") % {"what": said, "seconds": max(1, round(pause))}
         await tell_notice(on_notice, notice)
@@ -246,7 +251,7 @@ class OpenAILLM:
         relay.begin_again()
         return True
 
-    def _wants_another(self, reply: Reply, assembler: ReplyAssembler, tries: _Tries) -> bool:
+    def _wants_another(self, reply: Reply, tries: _Tries) -> bool:
         """A reply without words or calls, or one that breaks off, is asked for once more."""
         nothing = not reply.text and not reply.calls and reply.finish == "stop"
         return tries.broke == 0 and (nothing or reply.finish == "cut")

@@ -27,6 +27,7 @@ from chat.types import Json
 
 Policy = Callable[[Json], Any | Awaitable[Any]]
 
+DONE = b"data: [DONE]\n\n"
 _PIECES = re.compile(r"\s*\S{1,12}|\s+")
 
 
@@ -54,7 +55,7 @@ class PolicyTransport(httpx2.AsyncBaseTransport):
             return httpx2.Response(200, json=completion(body, reply, self.model))
         pieces = reply["raw"] if "raw" in reply else [sse(chunk) for chunk in chunks(body, reply, self.model)]
         if "raw" not in reply and not reply.get("drop"):
-            pieces.append(b"data: [DONE]\n\n")
+            pieces.append(DONE)
         stream = _Stream(self, pieces, reply.get("delay", self.delay), drop=bool(reply.get("drop")))
         return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=stream)
 
