@@ -78,7 +78,7 @@ def of(approval: Approval, *, user_id: int, waits: int | None = None) -> Card:
         title=title(contract, approval.tool, approval.args),
         tier=approval.tier,
         tool=approval.tool,
-        rows=rows(contract, approval.args, approval.because),
+        rows=rows(contract, approval.args, reasons(approval)),
         why=approval.why,
         preview=preview(contract, approval) if state == "asked" else "",
         expires_in=words.left(approval.expires_at, now),
@@ -136,6 +136,12 @@ def of_turns(turns: Iterable[Turn], *, user_id: int) -> dict[UUID, Card]:
     for call in unknown.select_related("iteration", "turn__conversation"):
         cards[call.id] = of_call(call)
     return cards
+
+
+def reasons(approval: Approval) -> dict[str, Any]:
+    """The decided facts; none beside a value that the person changed."""
+    asked = approval.call.proposed if approval.edited else approval.args
+    return {name: why for name, why in approval.because.items() if approval.args.get(name) == asked.get(name)}
 
 
 def waiting(turn: Turn) -> int:

@@ -17,12 +17,16 @@ function select(tab, { focus = false } = {}) {
   }
   if (focus) tab.focus();
   remember(tab.id);
-  const panel = boxOf(tab).querySelector("[data-panel]");
-  if (panel && panel.hasAttribute("data-due")) {
-    panel.removeAttribute("data-due");
-    panel.dispatchEvent(new CustomEvent("shown"));
-  }
+  fetchDue(boxOf(tab).querySelector("[data-panel]"));
 }
+
+// A panel that is due is fetched as soon as it is seen and htmx listens to it.
+function fetchDue(panel) {
+  if (!panel?.matches?.("[data-panel][data-due][data-htmx-powered]") || panel.closest("[hidden]")) return;
+  panel.removeAttribute("data-due");
+  panel.dispatchEvent(new CustomEvent("shown"));
+}
+document.addEventListener("htmx:after:init", (event) => fetchDue(event.target));
 
 function remember(id) {
   try {
@@ -141,4 +145,4 @@ function countDown() {
 setInterval(countDown, 30_000);
 
 const start = remembered();
-if (start?.matches('[role="tab"]')) select(start);
+if (start?.matches('[data-inspector] [role="tab"]')) select(start);
