@@ -119,7 +119,8 @@ class CallDeltas:
 
     def finish(self, taken: Collection[str] = (), make_id: Callable[[], str] = new_id) -> tuple[RawCall, ...]:
         """The calls with unique ids; fragments that never got a name are dropped."""
-        seen, calls = set(taken), []
+        seen = set(taken)
+        calls: list[RawCall] = []
         for part in self.calls:
             name = clean_name(part.name, self.offered)
             repeats = bool(calls) and name == calls[-1].name and not part.id and not part.args

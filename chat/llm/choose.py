@@ -51,7 +51,8 @@ async def choose() -> LLM:
         return OpenAILLM(base_url=found.base_url, model=name or _pick(found, found.base_url), is_free=True)
     if name:
         raise LLMUnavailable(
-            _("AGENT_MODEL names %(model)s, but no endpoint is set and none was found on this machine.") % {"model": name},
+            _("AGENT_MODEL names %(model)s, but no endpoint is set and none was found on this machine.")
+            % {"model": name},
             _("Set OPENAI_BASE_URL, start the local server, or set AGENT_MODEL=demo."),
         )
     return DemoLLM()

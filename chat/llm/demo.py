@@ -17,7 +17,10 @@ from chat.llm.wire import PolicyTransport
 from chat.types import Json, Reply
 
 _CONTROL = {"set_plan", "revise_plan", "finish", "ask_user", "mark_step_failed", "update_slots"}
-_FAILED = re.compile(r"^(error|failed|refused|rejected|denied|unknown|cannot|no such|not found|what happened)|fail|reject|refus|not (known|found|in)|expired", re.I)
+_FAILED = re.compile(
+    r"^(error|failed|refused|rejected|denied|unknown|cannot|no such|not found|what happened)|fail|reject|refus|not (known|found|in)|expired",
+    re.IGNORECASE,
+)
 _QUESTIONS = {
     "city": ("Which city is it about?", "是哪个城市？"),
     "date": ("For which day?", "是哪一天？"),
@@ -115,5 +118,5 @@ def _question(missing: str, scene: Scene) -> str:
 
 def _summary(scene: Scene) -> str:
     """A request without tools asks for words about words: the demo model can only shorten them."""
-    data: Any = re.findall(r"<data>\n?(.*?)\n?</data>", scene.whole, re.S)
+    data: Any = re.findall(r"<data>\n?(.*?)\n?</data>", scene.whole, re.DOTALL)
     return " ".join(("\n".join(data) or demo_answer.small_talk(scene)).split())[:900]

@@ -16,20 +16,20 @@ _DRY = re.compile(r"\b(no rain|sunny|clear|dry|cloud\w*|overcast|fair)\b|无雨|
 _CONTROL = {"set_plan", "revise_plan", "finish", "ask_user", "mark_step_failed", "update_slots"}
 
 WHO = (
-    "I am the **demo model**: a set of rules that stands in for a language model, so that you can try this page without one.\n\n"
+    ("I am the **demo model**: a set of rules that stands in for a language model, so that you can try this page without one.\n\n"
     "I can do a few things, and do them for real:\n"
     "- plan a trip: *Two nights in Xi'an from October 1. If it rains book a suite, otherwise a standard room.*\n"
     "- remember: *Remember that I prefer quiet rooms on a high floor.* — and then: *What do you know about me?*\n"
     "- work things out: *What is 17\\*23?*\n"
     "- keep notes: *Save a note: buy tea.* — *Read my notes.*\n\n"
-    "For anything else connect a language model: set `OPENAI_BASE_URL`, or start Ollama or llama.cpp on this machine.",
-    "我是**演示模型**：一组规则，用来代替语言模型，让你不连接模型也能试用这个页面。\n\n"
+    "For anything else connect a language model: set `OPENAI_BASE_URL`, or start Ollama or llama.cpp on this machine."),
+    ("我是**演示模型**：一组规则，用来代替语言模型，让你不连接模型也能试用这个页面。\n\n"
     "我能真正做几件事：\n"
     "- 安排行程：*10月1日在西安住两晚。如果下雨订套房，否则订标准间。*\n"
     "- 记住：*请记住，我喜欢高楼层的安静房间。* 然后问：*你知道我什么？*\n"
     "- 计算：*17\\*23 等于多少？*\n"
     "- 保存笔记：*保存笔记：买茶叶。* *读我的笔记。*\n\n"
-    "要做别的事，请连接语言模型：设置 `OPENAI_BASE_URL`，或在本机启动 Ollama 或 llama.cpp。",
+    "要做别的事，请连接语言模型：设置 `OPENAI_BASE_URL`，或在本机启动 Ollama 或 llama.cpp。"),
 )
 CANNOT = (
     "I am the demo model, a set of rules, and I do not know how to do that. ",
@@ -53,7 +53,11 @@ def small_talk(scene: Scene) -> str:
 
 def conclusion(scene: Scene) -> Json:
     """The arguments of finish, from what the results say."""
-    lines = [line for tool, args, text in scene.everything if tool not in _CONTROL and (line := _line(tool, args, text, scene))]
+    lines = [
+        line
+        for tool, args, text in scene.everything
+        if tool not in _CONTROL and (line := _line(tool, args, text, scene))
+    ]
     lines += [_decided(line, scene) for line in scene.decided]
     undone = [re.sub(r"^[✗–▶ ]+\d+\s*", "", step) for step in scene.plan if step.startswith(("✗", "▶", " "))]
     if scene.known and any(tool == "search_memory" for tool, _, _ in scene.everything):
@@ -130,7 +134,10 @@ def _memories(data: Any, text: str) -> list[str]:
     if isinstance(data, dict):
         data = next((item for item in data.values() if isinstance(item, list)), [data] if data.get("text") else [])
     if isinstance(data, list):
-        return [str(item.get("text") or item.get("content") or item) if isinstance(item, dict) else str(item) for item in data]
+        return [
+            str(item.get("text") or item.get("content") or item) if isinstance(item, dict) else str(item)
+            for item in data
+        ]
     return [line.strip(" -") for line in text.splitlines() if line.startswith("-")]
 
 
@@ -139,7 +146,7 @@ def _memories(data: Any, text: str) -> list[str]:
 
 def structured(scene: Scene) -> str:
     """A reply that fits the schema asked for, decided on the evidence in the prompt."""
-    data = "\n".join(re.findall(r"<data>\n?(.*?)\n?</data>", scene.whole, re.S)) or scene.whole
+    data = "\n".join(re.findall(r"<data>\n?(.*?)\n?</data>", scene.whole, re.DOTALL)) or scene.whole
     question = (re.findall(r"Question: (.*)", scene.whole) or [scene.whole])[-1]
     verdict, quote = decide(question, data)
     return json.dumps(fill(scene.schema or {}, "reply", verdict, quote), ensure_ascii=False)
@@ -172,7 +179,11 @@ def _quote(text: str) -> str:
 def fill(schema: Json, name: str, verdict: str, quote: str) -> Any:
     """A value for the schema: verdicts by their enum, quotes from the data, else what is empty."""
     if options := schema.get("enum"):
-        words = {"yes": ("yes", "pass", "passed", "true", "satisfied"), "no": ("no", "fail", "failed", "false"), "unknown": ("unknown", "unclear")}
+        words = {
+            "yes": ("yes", "pass", "passed", "true", "satisfied"),
+            "no": ("no", "fail", "failed", "false"),
+            "unknown": ("unknown", "unclear"),
+        }
         for wanted in (verdict, "no"):
             for option in options:
                 if str(option).lower() in words[wanted]:

@@ -73,7 +73,11 @@ def _option(options: list[Any], scene: Scene) -> Any:
     if len(options) == 1:
         return options[0]
     for text in (*reversed(scene.decided), scene.task):
-        named = [o for o in options if isinstance(o, str) and re.search(_ROOMS.get(o.lower(), rf"\b{re.escape(o)}\b"), text, re.I)]
+        named = [
+            o
+            for o in options
+            if isinstance(o, str) and re.search(_ROOMS.get(o.lower(), rf"\b{re.escape(o)}\b"), text, re.IGNORECASE)
+        ]
         if len(named) == 1:
             return named[0]
     return None
@@ -88,7 +92,9 @@ def _number(word: str, scene: Scene) -> int | None:
     if re.search(r"guest|people|person|adult", word):
         return demo_read.count(scene.task, r"people|persons?|guests?|adults?|个?人|位")
     if re.search(r"price|budget|max", word):
-        price = re.search(r"(?:under|below|at most|max(?:imum)?|up to|不超过|低于|最多)\s*[¥$€]?\s*(\d+)", scene.task, re.I)
+        price = re.search(
+            r"(?:under|below|at most|max(?:imum)?|up to|不超过|低于|最多)\s*[¥$€]?\s*(\d+)", scene.task, re.IGNORECASE
+        )
         return int(price[1]) if price else None
     return None
 
@@ -107,7 +113,12 @@ def _date(word: str, prop: Json, scene: Scene) -> str | None:
 
 def known_day(day: date, prop: Json, scene: Scene) -> date:
     """The same day in the year that the tool's own words name: its data may be about another year."""
-    said = [json.dumps(scene.tools, ensure_ascii=False), *(text for _, _, text in scene.everything), json.dumps(prop), scene.now]
+    said = [
+        json.dumps(scene.tools, ensure_ascii=False),
+        *(text for _, _, text in scene.everything),
+        json.dumps(prop),
+        scene.now,
+    ]
     for text in said:
         for year, month, number in re.findall(r"(\d{4})-(\d\d)-(\d\d)", text):
             if (int(month), int(number)) == (day.month, day.day):
@@ -120,7 +131,14 @@ def _hotel(word: str, scene: Scene) -> str | None:
     hotels = hotels_in(scene)
     if not hotels:
         return None
-    named = next((h for h in hotels if any(str(h.get(k, "")) and str(h.get(k)).lower() in scene.task.lower() for k in ("name", "id"))), None)
+    named = next(
+        (
+            h
+            for h in hotels
+            if any(str(h.get(k, "")) and str(h.get(k)).lower() in scene.task.lower() for k in ("name", "id"))
+        ),
+        None,
+    )
     chosen = named or min(hotels, key=_price)
     keys = ("id", "hotel_id", "name") if "name" not in word else ("name", "hotel", "id")
     return next((str(chosen[key]) for key in keys if chosen.get(key)), None)
@@ -141,7 +159,9 @@ def hotels_in(scene: Scene) -> list[Json]:
 
 def _price(hotel: Json) -> float:
     prices = [value for key, value in hotel.items() if "price" in key and isinstance(value, (int, float))]
-    for rooms in (value for key, value in hotel.items() if isinstance(value, dict) and ("price" in key or "room" in key)):
+    for rooms in (
+        value for key, value in hotel.items() if isinstance(value, dict) and ("price" in key or "room" in key)
+    ):
         prices += [value for value in rooms.values() if isinstance(value, (int, float))]
     return min(prices, default=float("inf"))
 

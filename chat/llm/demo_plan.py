@@ -11,8 +11,8 @@ from chat.types import Json
 
 _INTENTS: tuple[tuple[str, str], ...] = (
     ("forget", r"\bforget\b|忘记|忘掉|忘了吧"),
-    ("recall", r"what do you (know|remember) about me|what (are|were) my\b|what do i (like|prefer)|do you (remember|know) (my|what i)"
-               r"|你(知道|记得|了解)我|我的(偏好|喜好)|我喜欢什么|记得我"),
+    ("recall", (r"what do you (know|remember) about me|what (are|were) my\b|what do i (like|prefer)|do you (remember|know) (my|what i)"
+               r"|你(知道|记得|了解)我|我的(偏好|喜好)|我喜欢什么|记得我")),
     ("remember", r"\bremember\b(?! (my|what))|keep in mind|请?记住|记一下我|帮我记着|\bi (really )?(prefer|always want)\b"),
     ("save", r"\b(save|write|store|create|make|take)\b.{0,30}\b(note|file|memo)|\bnote down\b|(保存|写|记|存|建)(下|成|为|个|一个|一份|一条|到)*.{0,8}(笔记|文件|备忘)"),
     ("delete", r"\b(delete|remove)\b.{0,30}\b(note|file)|删(除|掉).{0,10}(笔记|文件)"),
@@ -98,7 +98,9 @@ def title(tool: str, scene: demo_read.Scene) -> str:
     days = demo_read.dates(scene.task, scene.today)
     values = {"sum": demo_read.arithmetic(scene.task), "place": "", "day": ""}
     if scene.chinese:
-        original = next((word for word, name in demo_read.CITIES.items() if name == place and word in scene.task), place)
+        original = next(
+            (word for word, name in demo_read.CITIES.items() if name == place and word in scene.task), place
+        )
         values |= {"place": original, "day": f"{days[0].month}月{days[0].day}日" if days else ""}
         return chinese.format(**values)
     values |= {"place": f" in {place}" if place else "", "day": f" on {days[0]:%B} {days[0].day}" if days else ""}

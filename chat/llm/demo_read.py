@@ -27,16 +27,32 @@ _HEADS = (
     "The plan cannot go on",
     "Every step is settled",
 )
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DATES = (
     re.compile(r"(?P<y>\d{4})[-/年.](?P<m>\d{1,2})[-/月.](?P<d>\d{1,2})日?"),
     re.compile(r"(?P<m>\d{1,2})月(?P<d>\d{1,2})[日号]?"),
-    re.compile(rf"\b{_MONTH.replace('(', '(?P<name>', 1)}\s+(?P<d>\d{{1,2}})(st|nd|rd|th)?\b(,?\s*(?P<y>\d{{4}}))?", re.I),
-    re.compile(rf"\b(?P<d>\d{{1,2}})(st|nd|rd|th)?\s+(of\s+)?{_MONTH.replace('(', '(?P<name>', 1)}\b(,?\s*(?P<y>\d{{4}}))?", re.I),
+    re.compile(
+        rf"\b{_MONTH.replace('(', '(?P<name>', 1)}\s+(?P<d>\d{{1,2}})(st|nd|rd|th)?\b(,?\s*(?P<y>\d{{4}}))?",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"\b(?P<d>\d{{1,2}})(st|nd|rd|th)?\s+(of\s+)?{_MONTH.replace('(', '(?P<name>', 1)}\b(,?\s*(?P<y>\d{{4}}))?",
+        re.IGNORECASE,
+    ),
     re.compile(r"(?<![\d-])(?P<m>\d{1,2})[-/](?P<d>\d{1,2})(?![\d-])"),
 )
-_RELATIVE = {"day after tomorrow": 2, "大后天": 3, "后天": 2, "tomorrow": 1, "明天": 1, "明日": 1, "today": 0, "今天": 0, "tonight": 0}
+_RELATIVE = {
+    "day after tomorrow": 2,
+    "大后天": 3,
+    "后天": 2,
+    "tomorrow": 1,
+    "明天": 1,
+    "明日": 1,
+    "today": 0,
+    "今天": 0,
+    "tonight": 0,
+}
 CITIES = {
     "xi'an": "Xi'an", "xian": "Xi'an", "西安": "Xi'an", "beijing": "Beijing", "北京": "Beijing", "shanghai": "Shanghai",
     "上海": "Shanghai", "chengdu": "Chengdu", "成都": "Chengdu", "hangzhou": "Hangzhou", "杭州": "Hangzhou",
@@ -88,10 +104,14 @@ def read_scene(body: Json) -> Scene:
     today = re.search(r"\d{4}-\d\d-\d\d", " ".join(parts.get("Today:", [])))
     return Scene(
         tools=tools,
-        catalogue=tuple(re.findall(r"^- `?([\w.-]+)", "\n".join(parts.get("Tools that steps can use:", [])), re.M)),
+        catalogue=tuple(
+            re.findall(r"^- `?([\w.-]+)", "\n".join(parts.get("Tools that steps can use:", [])), re.MULTILINE)
+        ),
         today=date.fromisoformat(today[0]) if today else date.today(),
         task=task,
-        known=tuple(line.removeprefix("- ").strip() for line in parts.get("Known about the person:", []) if line.strip()),
+        known=tuple(
+            line.removeprefix("- ").strip() for line in parts.get("Known about the person:", []) if line.strip()
+        ),
         plan=tuple(parts.get("Plan:", [])),
         results=tuple(filter(None, map(_result_line, parts.get("Results so far:", [])))),
         decided=tuple(parts.get("Decided:", [])),
@@ -118,7 +138,7 @@ def _parts(text: str) -> dict[str, list[str]]:
 
 
 def _result_line(line: str) -> tuple[str, Json, str] | None:
-    found = re.match(r"([\w.-]+) (\{.*?\}): <data>(.*?)(?:</data>|$)", line, re.S)
+    found = re.match(r"([\w.-]+) (\{.*?\}): <data>(.*?)(?:</data>|$)", line, re.DOTALL)
     return (found[1], as_object(found[2]), found[3]) if found else None
 
 
@@ -202,6 +222,17 @@ def arithmetic(text: str) -> str:
         found = match[0].strip().rstrip(".,").replace("×", "*").replace("x", "*").replace("÷", "/").replace("^", "**")
         if found.count("(") == found.count(")"):
             return re.sub(r"(?<=\d),(?=\d{3})", "", found).strip()
-    words = re.search(r"(\d+)\s*(plus|minus|times|multiplied by|divided by|加|减|乘以?|除以)\s*(\d+)", text, re.I)
-    signs = {"plus": "+", "minus": "-", "times": "*", "multiplied by": "*", "divided by": "/", "加": "+", "减": "-", "乘": "*"}
+    words = re.search(
+        r"(\d+)\s*(plus|minus|times|multiplied by|divided by|加|减|乘以?|除以)\s*(\d+)", text, re.IGNORECASE
+    )
+    signs = {
+        "plus": "+",
+        "minus": "-",
+        "times": "*",
+        "multiplied by": "*",
+        "divided by": "/",
+        "加": "+",
+        "减": "-",
+        "乘": "*",
+    }
     return f"{words[1]}{signs.get(words[2].lower(), '*' if words[2] == '乘以' else '/')}{words[3]}" if words else ""

@@ -37,7 +37,7 @@ class Endpoint:
     model: str
     wire: Literal["auto", "native", "json"] = "auto"
     no_tools: bool = False  # it refuses tool schemas, or never calls
-    token_field: str = "max_tokens"  # noqa: S105
+    token_field: str = "max_tokens"
     formats: list[str] = field(default_factory=lambda: ["json_schema", "json_object", ""])  # best first
     dropped: set[str] = field(default_factory=set)
     calls_seen: bool = False
@@ -83,8 +83,8 @@ class Endpoint:
         if "tools" in body and self.wire == "auto" and _NO_TOOLS.search(message):
             self.no_tools = True
             return "tools are described in words"
-        if "max_completion_tokens" in lowered and self.token_field == "max_tokens":  # noqa: S105
-            self.token_field = "max_completion_tokens"  # noqa: S105
+        if "max_completion_tokens" in lowered and self.token_field == "max_tokens":
+            self.token_field = "max_completion_tokens"
             return "max_completion_tokens in place of max_tokens"
         named = [name for name in _OPTIONAL if name in body and name in lowered]
         if "response_format" in body and not named and re.search(r"json_schema|json_object|grammar|schema", lowered):

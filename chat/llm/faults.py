@@ -100,14 +100,18 @@ def of_exception(fault: BaseException, *, where: str, timeout: float) -> Fault:
         message = f"The endpoint {where} cannot be reached."
     else:
         message = f"The connection to {where} broke off."
-        return Fault(message=message, kind="broken", said=text, advice="Send again; if it stays, look at the endpoint's log.")
+        return Fault(
+            message=message, kind="broken", said=text, advice="Send again; if it stays, look at the endpoint's log."
+        )
     return Fault(message=message, kind="down", said=text)
 
 
 def of_nonsense(unread: str, *, where: str) -> Fault:
     """An answer that is no chat completion at all."""
     begin = f" It begins with: {_short(unread, 80)}" if unread else ""
-    return Fault(message=f"{where} answered with something that is no chat reply.{begin}", kind="broken", advice=_CHECK_URL)
+    return Fault(
+        message=f"{where} answered with something that is no chat reply.{begin}", kind="broken", advice=_CHECK_URL
+    )
 
 
 def words(body: Any) -> str:
@@ -128,7 +132,9 @@ def _context(said: str, body: Any) -> Fault:
     found = [int(n) for n in re.findall(r"\d{3,}", said)]
     limit = numbers.get("n_ctx") or (min(found) if len(found) > 1 else 0)
     sent = numbers.get("n_prompt_tokens") or (max(found) if len(found) > 1 else 0)
-    return Fault(message=f"The request is longer than the model can read: {said}", kind="context", limit=limit, sent=sent)
+    return Fault(
+        message=f"The request is longer than the model can read: {said}", kind="context", limit=limit, sent=sent
+    )
 
 
 def _numbers(body: Any) -> dict[str, int]:
@@ -143,7 +149,10 @@ def _wait(headers: Mapping[str, str]) -> float | None:
         if raw := headers.get("retry-after-ms"):
             return max(0.0, float(raw) / 1000)
         if raw := headers.get("retry-after"):
-            return max(0.0, float(raw) if re.fullmatch(r"[\d.]+", raw) else parsedate_to_datetime(raw).timestamp() - time.time())
+            return max(
+                0.0,
+                float(raw) if re.fullmatch(r"[\d.]+", raw) else parsedate_to_datetime(raw).timestamp() - time.time(),
+            )
     except (ValueError, TypeError):
         pass
     return None

@@ -35,7 +35,10 @@ def without_tools(messages: Sequence[Json], tools: Sequence[Json], *, must_call:
             _say(spoken, "user", f"Result of {name}:\n{message['content']}")
         elif calls := message.get("tool_calls"):
             names |= {call["id"]: call["function"]["name"] for call in calls}
-            written = [f'{{"tool": {_dump(call["function"]["name"])}, "args": {call["function"]["arguments"]}}}' for call in calls]
+            written = [
+                f'{{"tool": {_dump(call["function"]["name"])}, "args": {call["function"]["arguments"]}}}'
+                for call in calls
+            ]
             _say(spoken, "assistant", "\n".join(written))
         else:
             _say(spoken, message["role"], message["content"])
@@ -68,8 +71,8 @@ def read(reply: Reply, offered: Collection[str]) -> Reply:
     if reply.finish in {"cut", "length"}:
         name, _ = so_far(reply.text)
         if name and reply.finish == "length":
-            calls = (RawCall(id=new_id(), name=clean_name(name, offered), arguments=reply.text),)
-            return replace(reply, text="", calls=calls)
+            half = RawCall(id=new_id(), name=clean_name(name, offered), arguments=reply.text)
+            return replace(reply, text="", calls=(half,))
         return reply
     said = parse_arguments(reply.text)
     if isinstance(said, dict) and isinstance(said.get("say"), str) and "tool" not in said:

@@ -137,9 +137,7 @@ class OpenAILLM:
 
     # ---- one try ------------------------------------------------------------------------------
 
-    async def _stream(
-        self, body: Json, assembler: ReplyAssembler, relay: Relay, offered: tuple[str, ...]
-    ) -> None:
+    async def _stream(self, body: Json, assembler: ReplyAssembler, relay: Relay, offered: tuple[str, ...]) -> None:
         by_json = bool(offered) and "tools" not in body
         text: list[str] = []
         relay.call_so_far = (lambda number: json_wire.so_far("".join(text))) if by_json else assembler.call_so_far
@@ -194,9 +192,7 @@ class OpenAILLM:
         except openai.APIStatusError as fault:
             status, text = fault.status_code, fault.response.text
             raise _Failed(
-                faults.of_status(
-                    status, fault.body, text, fault.response.headers, model=self.model, where=self.where
-                )
+                faults.of_status(status, fault.body, text, fault.response.headers, model=self.model, where=self.where)
             ) from fault
         except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError, OSError) as fault:
             timeout = settings.AGENT_LLM_TIMEOUT
@@ -219,7 +215,11 @@ class OpenAILLM:
                 follow_redirects=True,
             )
             clients[key] = AsyncOpenAI(
-                base_url=self.base_url, api_key=self.api_key or "none", max_retries=0, timeout=timeout, http_client=http_client
+                base_url=self.base_url,
+                api_key=self.api_key or "none",
+                max_retries=0,
+                timeout=timeout,
+                http_client=http_client,
             )
         return clients[key]
 
@@ -229,12 +229,12 @@ class OpenAILLM:
         tries.learnt += 1
         if tries.learnt > LEARNINGS or not (change := self.endpoint.learn(body, fault.said)):
             return False
-        await tell_notice(on_notice, _("The endpoint refused part of the request; asking again %(how)s.") % {"how": change})
+        await tell_notice(
+            on_notice, _("The endpoint refused part of the request; asking again %(how)s.") % {"how": change}
+        )
         return True
 
-    async def _try_again(
-        self, fault: Fault, tries: _Tries, relay: Relay, on_notice: OnNotice | None
-    ) -> bool:
+    async def _try_again(self, fault: Fault, tries: _Tries, relay: Relay, on_notice: OnNotice | None) -> bool:
         """Whether to ask once more; waits as long as the endpoint wants first."""
         if not fault.may_pass:
             return False
@@ -243,7 +243,7 @@ class OpenAILLM:
             tries.broke += 1
         if tries.failed > settings.AGENT_LLM_RETRIES or tries.broke > 1 or (fault.wait or 0) > faults.LONGEST_WAIT:
             return False
-        pause = fault.wait if fault.wait is not None else BACK_OFF * 2**tries.failed * random.uniform(0.8, 1.2)  # noqa: S311
+        pause = fault.wait if fault.wait is not None else BACK_OFF * 2**tries.failed * random.uniform(0.8, 1.2)
         said = _("The endpoint is busy") if fault.kind == "busy" else fault.message.rstrip(".")
         notice = _("%(what)s; trying again in %(seconds)s s.") % {"what": said, "seconds": max(1, round(pause))}
         await tell_notice(on_notice, notice)

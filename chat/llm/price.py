@@ -15,7 +15,8 @@ _unpriced: set[tuple[str, str]] = set()
 
 def cost(use: TokenUse, *, model: str, base_url: str, is_free: bool = False) -> float | None:
     """Prices set by the operator win; is_free: the model is known to run on this machine."""
-    price_in, price_out = settings.AGENT_PRICE_IN, settings.AGENT_PRICE_OUT
+    price_in: float = settings.AGENT_PRICE_IN
+    price_out: float = settings.AGENT_PRICE_OUT
     if price_in >= 0 or price_out >= 0:
         return (use.prompt * max(0.0, price_in) + use.reply * max(0.0, price_out)) / 1_000_000
     if is_free:

@@ -66,7 +66,18 @@ def _held_back(text: str, literals: Collection[str]) -> int:
 class TextParts:
     """Splits the text of one reply. With calls=True tool calls written as text are kept out of the answer."""
 
-    __slots__ = ("_closer", "_fences", "_hold_all", "_last", "_mode", "_pending", "_ticks", "marks", "unclosed", "with_calls")
+    __slots__ = (
+        "_closer",
+        "_fences",
+        "_hold_all",
+        "_last",
+        "_mode",
+        "_pending",
+        "_ticks",
+        "marks",
+        "unclosed",
+        "with_calls",
+    )
 
     def __init__(self, *, with_calls: bool) -> None:
         self.with_calls = with_calls
@@ -207,13 +218,14 @@ def written_calls(mark: str, offered: Collection[str]) -> list[tuple[str, str]]:
             text = text.replace(closer, " ") if closer else text
     text = text.strip()
     if "<function=" in text:
-        return [_xml_call(*pair, offered) for pair in re.findall(r"<function=([^>]+)>(.*?)(?:</function>|\Z)", text, re.S)]
-    if harmony := re.search(r"to=(?:functions\.)?([\w.-]+).*?<\|message\|>(.*?)(?:<\|call\|>|\Z)", text, re.S):
+        pairs = re.findall(r"<function=([^>]+)>(.*?)(?:</function>|\Z)", text, re.DOTALL)
+        return [_xml_call(name, body, offered) for name, body in pairs]
+    if harmony := re.search(r"to=(?:functions\.)?([\w.-]+).*?<\|message\|>(.*?)(?:<\|call\|>|\Z)", text, re.DOTALL):
         return [(clean_name(harmony[1], offered), harmony[2].strip())]
     if keyed := re.match(r"([\w.-]+)\s*<arg_key>", text):
-        pairs = re.findall(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", text, re.S)
+        pairs = re.findall(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", text, re.DOTALL)
         return [(clean_name(keyed[1], offered), _arguments_of(pairs))]
-    if named := re.match(r"([\w.-]+)\s*(?:\[ARGS\])?\s*(\{.*)", text, re.S):
+    if named := re.match(r"([\w.-]+)\s*(?:\[ARGS\])?\s*(\{.*)", text, re.DOTALL):
         return [(clean_name(named[1], offered), named[2].strip())]
     return json_calls(text, offered, any_name=True)
 
@@ -255,7 +267,7 @@ def _json_call(item: Any, offered: Collection[str], *, any_name: bool) -> tuple[
 
 
 def _xml_call(name: str, body: str, offered: Collection[str]) -> tuple[str, str]:
-    pairs = re.findall(r"<parameter=([^>]+)>(.*?)(?:</parameter>|(?=<parameter=)|\Z)", body, re.S)
+    pairs = re.findall(r"<parameter=([^>]+)>(.*?)(?:</parameter>|(?=<parameter=)|\Z)", body, re.DOTALL)
     return clean_name(name.strip(), offered), _arguments_of(pairs) if pairs else body.strip()
 
 

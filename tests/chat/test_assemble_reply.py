@@ -244,7 +244,9 @@ def test_a_call_written_as_text_is_read_and_not_shown(written: str, around: str)
     assert reply.notes
 
 
-@pytest.mark.parametrize("text", ['{"name": "Ann", "age": 3}', '{"name": "rm", "arguments": {}}', "[1, 2, 3]", "```py\nx\n```"])
+@pytest.mark.parametrize(
+    "text", ['{"name": "Ann", "age": 3}', '{"name": "rm", "arguments": {}}', "[1, 2, 3]", "```py\nx\n```"]
+)
 def test_json_that_is_no_call_stays_text(text: str) -> None:
     reply = of_text(text)
     assert (reply.text, reply.calls) == (text, ())
@@ -285,20 +287,40 @@ def test_usage_is_the_last_report_and_never_a_sum() -> None:
     assert (reply.usage.prompt, reply.usage.reply, reply.usage.estimated) == (10, 5, False)
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": -3, "completion_tokens": "x"}, []])
+@pytest.mark.parametrize(
+    "usage", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": -3, "completion_tokens": "x"}, []]
+)
 def test_usage_that_says_nothing_is_marked(usage: Any) -> None:
     assert assemble(body(event({"content": "Hi"}), event({}, "stop", usage=usage))).usage.estimated
 
 
 def test_odd_events_are_passed_over() -> None:
-    odd: list[Any] = [{"choices": []}, {"choices": None}, event(None), {"choices": [{"index": 0}]}, {"choices": [None]}, {}, [], "x", 3]
-    reply = assemble(body(*odd, event({"content": "Hi"}), event({"content": " there", "role": None}), *odd, event({}, "stop")))
+    odd: list[Any] = [
+        {"choices": []},
+        {"choices": None},
+        event(None),
+        {"choices": [{"index": 0}]},
+        {"choices": [None]},
+        {},
+        [],
+        "x",
+        3,
+    ]
+    reply = assemble(
+        body(*odd, event({"content": "Hi"}), event({"content": " there", "role": None}), *odd, event({}, "stop"))
+    )
     assert reply.text == "Hi there"
 
 
 def test_a_plain_body_is_read_like_a_stream() -> None:
-    message = {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "function": {"name": "save_note", "arguments": SAVE}}]}
-    raw = json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}], "usage": {"prompt_tokens": 3}}, indent=1)
+    message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "a", "function": {"name": "save_note", "arguments": SAVE}}],
+    }
+    raw = json.dumps(
+        {"choices": [{"message": message, "finish_reason": "tool_calls"}], "usage": {"prompt_tokens": 3}}, indent=1
+    )
     reply = assemble(raw.encode(), sizes=[7] * 20)
     assert reply.calls[0].name == "save_note" and reply.finish == "calls" and reply.usage.prompt == 3
 
@@ -328,17 +350,42 @@ def test_a_page_of_another_server_is_not_read_as_an_answer() -> None:
 
 
 def test_surrogates_split_over_deltas_are_joined_and_lone_ones_dropped() -> None:
-    raw = body(event({"content": "a\ud83c"}), event({"content": "\udf75b\udf75"}), event({"content": "c\x00\ud83c"}), event({}, "stop"))
+    raw = body(
+        event({"content": "a\ud83c"}),
+        event({"content": "\udf75b\udf75"}),
+        event({"content": "c\x00\ud83c"}),
+        event({}, "stop"),
+    )
     assert assemble(raw).text == "a🍵bc"
 
 
 # ---- any way of cutting a stream gives the same reply ----------------------------------------------------
 
 TEXTS = st.lists(
-    st.sampled_from(["Hello ", "你好，", "🍵", "<think>", "</think>", "\n", "```", "`", "<tool_call>", "</tool_call>", CALL, "<", "[x]", "{", "a"]),
+    st.sampled_from(
+        [
+            "Hello ",
+            "你好，",
+            "🍵",
+            "<think>",
+            "</think>",
+            "\n",
+            "```",
+            "`",
+            "<tool_call>",
+            "</tool_call>",
+            CALL,
+            "<",
+            "[x]",
+            "{",
+            "a",
+        ]
+    ),
     max_size=12,
 ).map("".join)
-ARGUMENTS = st.dictionaries(st.sampled_from(["text", "city", "n"]), st.one_of(st.text(max_size=12), st.integers()), max_size=3)
+ARGUMENTS = st.dictionaries(
+    st.sampled_from(["text", "city", "n"]), st.one_of(st.text(max_size=12), st.integers()), max_size=3
+)
 
 
 @st.composite
@@ -364,7 +411,9 @@ def cuts(text: str) -> Any:
 
 @settings(max_examples=150, deadline=None)
 @given(streams(), st.lists(st.integers(1, 40), max_size=60), st.booleans())
-def test_any_split_of_a_stream_gives_the_same_reply(stream: tuple[list[Json], str], sizes: list[int], done: bool) -> None:
+def test_any_split_of_a_stream_gives_the_same_reply(
+    stream: tuple[list[Json], str], sizes: list[int], done: bool
+) -> None:
     events, newline = stream
     raw = body(*events, done=done).replace(b"\n", newline.encode())
     assert assemble(raw, sizes=sizes) == assemble(raw)
@@ -392,7 +441,12 @@ def test_what_is_shown_while_it_streams_is_what_the_reply_holds(text: str, data:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    )
+)
 def test_no_event_of_any_shape_breaks_the_assembler(value: Any) -> None:
     shapes: list[Any] = [value, {"choices": value}, {"choices": [value]}, event(value), event({"content": value}), event({"tool_calls": value}),
                          event({"tool_calls": [value]}), event({"tool_calls": [{"index": value, "id": value, "function": value}]}),

@@ -23,7 +23,9 @@ TOOLS: tuple[Json, ...] = ({"type": "function", "function": {"name": "get_weathe
 
 
 def ask(text: str = "hi", **more: Any) -> Request:
-    return Request(messages=({"role": "system", "content": "s"}, {"role": "user", "content": text}), max_tokens=50, **more)
+    return Request(
+        messages=({"role": "system", "content": "s"}, {"role": "user", "content": text}), max_tokens=50, **more
+    )
 
 
 async def test_words_arrive_while_they_are_written_and_once() -> None:
@@ -108,7 +110,11 @@ async def test_a_request_says_what_it_must() -> None:
     await llm.reply(ask(schema={"type": "object"}))
     first, second = llm.requests
     assert first["messages"][1]["content"] == "天气 "
-    assert (first["tool_choice"], first["max_tokens"], first["stream_options"]) == ("required", 50, {"include_usage": True})
+    assert (first["tool_choice"], first["max_tokens"], first["stream_options"]) == (
+        "required",
+        50,
+        {"include_usage": True},
+    )
     assert second["response_format"]["json_schema"]["schema"] == {"type": "object"} and "tools" not in second
 
 
@@ -118,7 +124,11 @@ def test_messages_are_made_fit_for_strict_endpoints() -> None:
         {"role": "system", "content": "one"},
         {"role": "user", "content": "hi", "refusal": None},
         {"role": "assistant", "content": ""},
-        {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "function": {"name": "t", "arguments": ""}}, bad_call]},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "a", "function": {"name": "t", "arguments": ""}}, bad_call],
+        },
         {"role": "tool", "tool_call_id": "b", "content": {"天": 1}},
         {"role": "tool", "tool_call_id": "unknown", "content": "x"},
         {"role": "system", "content": "two"},
@@ -142,7 +152,9 @@ def test_a_call_without_an_id_is_sent_with_one_that_its_result_can_name() -> Non
 
 
 async def test_a_script_plays_in_order_and_says_when_it_is_over() -> None:
-    llm = ScriptedLLM(["one", calls(("a", {"x": 1}), ("b", {})), lambda body: body["messages"][-1]["content"], fault(400, "no")])
+    llm = ScriptedLLM(
+        ["one", calls(("a", {"x": 1}), ("b", {})), lambda body: body["messages"][-1]["content"], fault(400, "no")]
+    )
     replies = [await llm.reply(ask(str(n))) for n in range(3)]
     assert [reply.text for reply in replies] == ["one", "", "2"] and len(replies[1].calls) == 2
     for expected in ("no", "no more replies"):

@@ -58,7 +58,9 @@ async def round_trip(llm: OpenAILLM) -> tuple[Reply, Reply, str]:
         for c in first.calls
     ]
     results = [{"role": "tool", "tool_call_id": c.id, "content": "saved"} for c in first.calls]
-    talk = ask(*ask().messages, {"role": "assistant", "content": first.text, "tool_calls": calls}, *results, tools=TOOLS)
+    talk = ask(
+        *ask().messages, {"role": "assistant", "content": first.text, "tool_calls": calls}, *results, tools=TOOLS
+    )
     typed: list[str] = []
     second = await llm.reply(talk, on_text=lambda kind, text: typed.append(text) if kind == "answer" else None)
     return first, second, "".join(typed)
@@ -101,7 +103,9 @@ async def test_words_that_broke_off_twice_are_kept_and_marked() -> None:
 
 async def test_nothing_but_an_error_is_said_in_the_endpoints_words() -> None:
     with pytest.raises(LLMUnavailable, match="provider returned error"):
-        await connect(lambda body: {"raw": [b'{"choices": null, "error": {"message": "provider returned error", "code": 400}}']}).reply(ask())
+        await connect(
+            lambda body: {"raw": [b'{"choices": null, "error": {"message": "provider returned error", "code": 400}}']}
+        ).reply(ask())
 
 
 async def test_an_answer_that_is_no_chat_reply_names_the_address() -> None:
@@ -160,8 +164,14 @@ async def test_a_wait_beyond_patience_is_given_up_at_once() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        {"message": "request (9000 tokens) exceeds the available context size (6000 tokens)", "n_ctx": 6000, "n_prompt_tokens": 9000},
-        {"message": "This model's maximum context length is 6000 tokens. However, your messages resulted in 9000 tokens."},
+        {
+            "message": "request (9000 tokens) exceeds the available context size (6000 tokens)",
+            "n_ctx": 6000,
+            "n_prompt_tokens": 9000,
+        },
+        {
+            "message": "This model's maximum context length is 6000 tokens. However, your messages resulted in 9000 tokens."
+        },
     ],
 )
 async def test_a_request_that_is_too_long_says_how_long_it_may_be(error: Json) -> None:
@@ -173,7 +183,9 @@ async def test_a_request_that_is_too_long_says_how_long_it_may_be(error: Json) -
 
 async def test_a_prompt_that_lost_its_beginning_is_flagged() -> None:
     talk = ask({"role": "user", "content": "a long story about tea " * 300})
-    reply = await connect(lambda body: {"text": "Hm.", "usage": {"prompt_tokens": 90, "completion_tokens": 2}}).reply(talk)
+    reply = await connect(lambda body: {"text": "Hm.", "usage": {"prompt_tokens": 90, "completion_tokens": 2}}).reply(
+        talk
+    )
     assert any("cut off the beginning" in note for note in reply.notes)
 
 
@@ -187,7 +199,10 @@ async def test_what_an_endpoint_refused_is_remembered() -> None:
 @pytest.mark.parametrize(
     ("message", "field"),
     [
-        ("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", "max_tokens"),
+        (
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            "max_tokens",
+        ),
         ("Unsupported value: 'temperature' does not support 0.0 with this model.", "temperature"),
         ("tool_choice 'required' is not supported", "tool_choice"),
     ],
@@ -200,7 +215,11 @@ async def test_a_field_named_in_the_refusal_is_left_out(message: str, field: str
 
 async def test_a_schema_is_asked_for_in_words_where_it_is_not_enforced() -> None:
     llm = connect(
-        lambda body: {"status": 400, "error": {"message": "response_format is not supported"}} if "response_format" in body else '{"answer": "yes"}'
+        lambda body: (
+            {"status": 400, "error": {"message": "response_format is not supported"}}
+            if "response_format" in body
+            else '{"answer": "yes"}'
+        )
     )
     reply = await llm.reply(ask(schema={"type": "object", "properties": {"answer": {"type": "string"}}}))
     assert reply.text == '{"answer": "yes"}'

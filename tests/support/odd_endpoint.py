@@ -59,7 +59,11 @@ def each_delta(change: Callable[[Json, bool], Json]) -> Policy:
 def arguments(text: str, finish: str = "tool_calls") -> Policy:
     def policy(body: Json) -> Json:
         reply = plain(body)
-        return {"calls": [{**call, "arguments": text} for call in reply["calls"]], "finish": finish} if reply is CALL else reply
+        return (
+            {"calls": [{**call, "arguments": text} for call in reply["calls"]], "finish": finish}
+            if reply is CALL
+            else reply
+        )
 
     return policy
 
@@ -104,7 +108,9 @@ def nulls_later(delta: Json, first: bool) -> Json:
 
 
 def null_words_later(delta: Json, first: bool) -> Json:
-    return delta if first else {**delta, "id": "", "type": "FUNCTION", "function": {"name": "null", **delta["function"]}}
+    return (
+        delta if first else {**delta, "id": "", "type": "FUNCTION", "function": {"name": "null", **delta["function"]}}
+    )
 
 
 def torn(body: Json) -> Json:
