@@ -17,10 +17,6 @@ from chat.llm.wire import PolicyTransport
 from chat.types import Json, Reply
 
 _CONTROL = {"set_plan", "revise_plan", "finish", "ask_user", "mark_step_failed", "update_slots"}
-_FAILED = re.compile(
-    r"^(error|failed|refused|rejected|denied|unknown|cannot|no such|not found|what happened)|fail|reject|refus|not (known|found|in)|expired",
-    re.IGNORECASE,
-)
 _QUESTIONS = {
     "city": ("Which city is it about?", "是哪个城市？"),
     "date": ("For which day?", "是哪一天？"),
@@ -67,12 +63,43 @@ def choose(scene: Scene) -> tuple[str, Json]:
     """The next call."""
     if "set_plan" in scene.tools:
         return _begin(scene)
+    if "The plan cannot go on" in scene.now:
+        return _replan(scene)
     business = [name for name in scene.tools if name not in _CONTROL]
-    if business and "The plan cannot go on" not in scene.now:
+    if business:
         return _act(_named(business, scene), scene)
     if "finish" in scene.tools:
         return "finish", demo_answer.conclusion(scene)
     return "ask_user", {"question": _question("", scene)}
+
+
+def _replan(scene: Scene) -> tuple[str, Json]:
+    """The rules know no other way: say so, ask what to do, and follow the answer once."""
+    if "finish" in scene.tools and not (
+        scene.added and "revise_plan" in scene.tools and not _gives_up(scene.added[-1])
+    ):
+        return "finish", demo_answer.conclusion(scene)
+    if "revise_plan" in scene.tools and scene.added:
+        wish = scene.added[-1]
+        tools = [name for name in demo_plan.understand(scene.task, scene.catalogue).tools if not _is_done(name, scene)]
+        steps = [{"title": f"{demo_plan.title(name, scene)}: {wish[:80]}", "tool": name} for name in tools]
+        if steps:
+            return "revise_plan", {"reason": wish[:300], "steps": steps}
+    return "ask_user", {"question": demo_answer.stuck(scene)}
+
+
+def _gives_up(words: str) -> bool:
+    return bool(
+        re.search(
+            r"\b(no|stop|never ?mind|forget it|cancel|leave it|nothing)\b|算了|取消|不用|不要了|停",
+            words,
+            re.IGNORECASE,
+        )
+    )
+
+
+def _is_done(tool: str, scene: Scene) -> bool:
+    return any(name == tool and not demo_fill.failed(text) for name, _, text in scene.results)
 
 
 def _begin(scene: Scene) -> tuple[str, Json]:
@@ -91,7 +118,7 @@ def _named(business: list[str], scene: Scene) -> str:
 
 def _act(tool: str, scene: Scene) -> tuple[str, Json]:
     """Call the tool of the step; a fault is mended once, then the step is given up."""
-    before = [args for name, args, text in scene.evidence if name == tool and _FAILED.search(text[:400])]
+    before = [args for name, args, text in scene.evidence if name == tool and demo_fill.failed(text)]
     arguments, missing = demo_fill.arguments(tool, scene)
     if tool == "read_file" and "path" in missing:
         missing_file = "There is no note to read." if not scene.chinese else "没有可读的笔记。"

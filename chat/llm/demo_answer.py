@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from chat.llm import demo_read
+from chat.llm.demo_fill import failed
 from chat.llm.demo_read import Scene
 from chat.types import Json
 
@@ -16,20 +17,24 @@ _DRY = re.compile(r"\b(no rain|sunny|clear|dry|cloud\w*|overcast|fair)\b|无雨|
 _CONTROL = {"set_plan", "revise_plan", "finish", "ask_user", "mark_step_failed", "update_slots"}
 
 WHO = (
-    ("I am the **demo model**: a set of rules that stands in for a language model, so that you can try this page without one.\n\n"
-    "I can do a few things, and do them for real:\n"
-    "- plan a trip: *Two nights in Xi'an from October 1. If it rains book a suite, otherwise a standard room.*\n"
-    "- remember: *Remember that I prefer quiet rooms on a high floor.* — and then: *What do you know about me?*\n"
-    "- work things out: *What is 17\\*23?*\n"
-    "- keep notes: *Save a note: buy tea.* — *Read my notes.*\n\n"
-    "For anything else connect a language model: set `OPENAI_BASE_URL`, or start Ollama or llama.cpp on this machine."),
-    ("我是**演示模型**：一组规则，用来代替语言模型，让你不连接模型也能试用这个页面。\n\n"
-    "我能真正做几件事：\n"
-    "- 安排行程：*10月1日在西安住两晚。如果下雨订套房，否则订标准间。*\n"
-    "- 记住：*请记住，我喜欢高楼层的安静房间。* 然后问：*你知道我什么？*\n"
-    "- 计算：*17\\*23 等于多少？*\n"
-    "- 保存笔记：*保存笔记：买茶叶。* *读我的笔记。*\n\n"
-    "要做别的事，请连接语言模型：设置 `OPENAI_BASE_URL`，或在本机启动 Ollama 或 llama.cpp。"),
+    (
+        "I am the **demo model**: a set of rules that stands in for a language model, so that you can try this page without one.\n\n"
+        "I can do a few things, and do them for real:\n"
+        "- plan a trip: *Two nights in Xi'an from October 1. If it rains book a suite, otherwise a standard room.*\n"
+        "- remember: *Remember that I prefer quiet rooms on a high floor.* — and then: *What do you know about me?*\n"
+        "- work things out: *What is 17\\*23?*\n"
+        "- keep notes: *Save a note: buy tea.* — *Read my notes.*\n\n"
+        "For anything else connect a language model: set `OPENAI_BASE_URL`, or start Ollama or llama.cpp on this machine."
+    ),
+    (
+        "我是**演示模型**：一组规则，用来代替语言模型，让你不连接模型也能试用这个页面。\n\n"
+        "我能真正做几件事：\n"
+        "- 安排行程：*10月1日在西安住两晚。如果下雨订套房，否则订标准间。*\n"
+        "- 记住：*请记住，我喜欢高楼层的安静房间。* 然后问：*你知道我什么？*\n"
+        "- 计算：*17\\*23 等于多少？*\n"
+        "- 保存笔记：*保存笔记：买茶叶。* *读我的笔记。*\n\n"
+        "要做别的事，请连接语言模型：设置 `OPENAI_BASE_URL`，或在本机启动 Ollama 或 llama.cpp。"
+    ),
 )
 CANNOT = (
     "I am the demo model, a set of rules, and I do not know how to do that. ",
@@ -53,27 +58,48 @@ def small_talk(scene: Scene) -> str:
 
 def conclusion(scene: Scene) -> Json:
     """The arguments of finish, from what the results say."""
-    lines = [
-        line
-        for tool, args, text in scene.everything
-        if tool not in _CONTROL and (line := _line(tool, args, text, scene))
-    ]
+    good = [(tool, args, text) for tool, args, text in scene.everything if tool not in _CONTROL and not failed(text)]
+    lines = [line for tool, args, text in good if (line := _line(tool, args, text, scene))]
     lines += [_decided(line, scene) for line in scene.decided]
     undone = [re.sub(r"^[✗–▶ ]+\d+\s*", "", step) for step in scene.plan if step.startswith(("✗", "▶", " "))]
-    if scene.known and any(tool == "search_memory" for tool, _, _ in scene.everything):
-        lines = lines or [f"- {text}" for text in scene.known]
     if not lines:
         lines = ["什么也没有做成。" if scene.chinese else "Nothing came of it."]
     answer: Json = {"answer": "\n\n".join(lines)}
-    if tools := list(dict.fromkeys(tool for tool, _, _ in scene.everything if tool not in _CONTROL)):
+    if tools := list(dict.fromkeys(tool for tool, _, _ in good)):
         answer["sources"] = tools
     if undone:
         answer["open_points"] = undone
     return answer
 
 
+def stuck(scene: Scene) -> str:
+    """A question to the person when no rule knows how to go on."""
+    scene_lines = [line[2:] for line in scene.now.splitlines() if line.startswith("- ")]
+    why = (
+        re.sub(r"^[\w.-]+ \{.*?\}: ", "", scene_lines[-1])
+        if scene_lines
+        else scene.now.removeprefix("The plan cannot go on:").strip()
+    )
+    why = re.sub(r"\s*(Likely cause:|Next:).*$", "", why.splitlines()[0]) if why else ""
+    if scene.chinese:
+        return f"这一步没有成功：{why} 接下来该怎么做？（演示模型只会照简单的规则办）"
+    return f"That did not work: {why} What should I do instead? (The demo model only follows simple rules.)"
+
+
 def _decided(line: str, scene: Scene) -> str:
-    return f"因此：{line}" if scene.chinese else f"So it was decided: {line}"
+    found = re.match(r"(.*\S)\s+(yes|no): (.*)", line)
+    if not found:
+        return line
+    if scene.chinese:
+        return f"依据：{found[1]} **{'是' if found[2] == 'yes' else '否'}**，所以{found[3]}。"
+    return f"The rule you gave: {found[1]} **{found[2]}**, so {found[3]}."
+
+
+_ZH = {"rain": "雨", "sunny": "晴", "cloudy": "多云", "suite": "套房", "standard": "标准间", "Xi'an": "西安"}
+
+
+def _say(word: Any, scene: Scene) -> str:
+    return _ZH.get(str(word), str(word)) if scene.chinese else str(word)
 
 
 def _line(tool: str, args: Json, text: str, scene: Scene) -> str:
@@ -84,7 +110,7 @@ def _line(tool: str, args: Json, text: str, scene: Scene) -> str:
         case "get_weather":
             sky = _first(values, "condition", "weather", "sky", "summary") or text
             degrees = _first(values, "temperature", "temperature_c", "temp_c", "high", "temp")
-            where, day = args.get("city", ""), args.get("date", "")
+            where, day, sky = _say(args.get("city", ""), scene), args.get("date", ""), _say(sky, scene)
             degree = f"，{degrees} °C" if zh and degrees else f", {degrees} °C" if degrees else ""
             return f"{where} {day} 的天气：{sky}{degree}。" if zh else f"Weather in {where} on {day}: {sky}{degree}."
         case "search_hotels":
@@ -93,13 +119,13 @@ def _line(tool: str, args: Json, text: str, scene: Scene) -> str:
             order = _first(values, "order_id", "order", "booking_id", "confirmation") or text
             hotel = _first(values, "hotel", "hotel_name", "name") or args.get("hotel_id") or args.get("hotel") or ""
             room = _first(values, "room_type", "room") or args.get("room_type") or args.get("room") or ""
+            room = _say(room, scene)
             begin, nights = args.get("date_from") or args.get("date") or "", args.get("nights") or ""
             if zh:
                 return f"已预订：**{hotel}**，{room}，{begin} 起 {nights} 晚。订单号 `{order}`。"
             return f"Booked: **{hotel}**, {room}, {nights} nights from {begin}. Order `{order}`."
         case "calculate":
-            result = _first(values, "result", "value", "answer")
-            return f"{args.get('expression', '')} = **{result if result != '' else text.strip()}**"
+            return f"**{text.strip()}**" if "=" in text else f"{args.get('expression', '')} = **{text.strip()}**"
         case "remember":
             return "好的，我会记住。" if zh else "I will remember that."
         case "forget_memory":

@@ -21,6 +21,11 @@ _NOTE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _FILE = re.compile(r"[\w\-./]+\.(?:txt|md|csv|json)\b", re.IGNORECASE)
+_FAULTS = re.compile(
+    r"\b(next:|likely cause|failed|error|rejected|refused|expired|not offered|do not fit|there is no|cannot|has no)\b|拒绝|失败",
+    re.IGNORECASE,
+)
+_LIKES = re.compile(r"room|floor|quiet|bed|view|smok|breakfast|房|楼层|安静|床|早餐|烟", re.IGNORECASE)
 _ROOMS = {"suite": r"\bsuite\b|套房", "standard": r"\bstandard\b|标准间|标间|普通间"}
 
 
@@ -54,9 +59,9 @@ def _value(tool: str, name: str, prop: Json, scene: Scene) -> Any:
     if re.search(r"date|day|check_?in|check_?out|^from$|^to$|start|until", word):
         return _date(word, prop, scene)
     if re.search(r"hotel|offer|room_id", word):
-        return _hotel(word, scene)
-    if word in {"guest", "guest_name", "name"} and tool.startswith("book"):
-        return None
+        return _hotel(word, tool, scene)
+    if re.search(r"^request|wish|preference|remark", word):
+        return "; ".join(_wish(text) for text in scene.known if _LIKES.search(text))[:300]
     if re.search(r"expr|formula", word):
         return demo_read.arithmetic(scene.task) or None
     if re.search(r"query|question|search|topic", word):
@@ -126,22 +131,32 @@ def known_day(day: date, prop: Json, scene: Scene) -> date:
     return day
 
 
-def _hotel(word: str, scene: Scene) -> str | None:
-    """The hotel the person names, else the cheapest that was found."""
+def _hotel(word: str, tool: str, scene: Scene) -> str | None:
+    """The hotel the person names, else the cheapest that was found and has the room."""
     hotels = hotels_in(scene)
-    if not hotels:
+    tried = " ".join(json.dumps(args) for name, args, text in scene.evidence if name == tool and failed(text))
+    room = _room(tool, scene)
+    fitting = [h for h in hotels if _price(h, room) < float("inf") and not any(k in tried for k in _names(h))] or hotels
+    if not fitting:
         return None
-    named = next(
-        (
-            h
-            for h in hotels
-            if any(str(h.get(k, "")) and str(h.get(k)).lower() in scene.task.lower() for k in ("name", "id"))
-        ),
-        None,
-    )
-    chosen = named or min(hotels, key=_price)
-    keys = ("id", "hotel_id", "name") if "name" not in word else ("name", "hotel", "id")
+    said = scene.task.lower()
+    named = next((hotel for hotel in hotels if any(name.lower() in said for name in _names(hotel))), None)
+    chosen = named or min(fitting, key=lambda hotel: _price(hotel, room))
+    keys = ("name", "hotel", "hotel_id", "id") if "name" in word else ("hotel_id", "id", "name")
     return next((str(chosen[key]) for key in keys if chosen.get(key)), None)
+
+
+def _room(tool: str, scene: Scene) -> str:
+    """The kind of room that the call will ask for."""
+    properties = scene.tools.get(tool, {}).get("properties") or {}
+    options: list[Any] = next(
+        (prop["enum"] for name, prop in properties.items() if "room" in name and prop.get("enum")), []
+    )
+    return str(_option(options, scene) or "") if options else ""
+
+
+def _names(hotel: Json) -> list[str]:
+    return [str(hotel[key]) for key in ("hotel_id", "id", "name") if hotel.get(key)]
 
 
 def hotels_in(scene: Scene) -> list[Json]:
@@ -157,20 +172,25 @@ def hotels_in(scene: Scene) -> list[Json]:
     return []
 
 
-def _price(hotel: Json) -> float:
-    prices = [value for key, value in hotel.items() if "price" in key and isinstance(value, (int, float))]
-    for rooms in (
-        value for key, value in hotel.items() if isinstance(value, dict) and ("price" in key or "room" in key)
-    ):
-        prices += [value for value in rooms.values() if isinstance(value, (int, float))]
-    return min(prices, default=float("inf"))
+def _price(hotel: Json, room: str) -> float:
+    """The price of the room; endless when the hotel has none."""
+    prices = next((value for key, value in hotel.items() if "price" in key), None)
+    if isinstance(prices, dict):
+        prices = prices.get(room) if room else min(prices.values(), default=None)
+    return float(prices) if isinstance(prices, (int, float)) else float("inf") if room else 0.0
+
+
+def failed(text: str) -> bool:
+    """Whether a result says that the call did not work: good ones of the tools here are data."""
+    return demo_read.as_json(text) is None and bool(_FAULTS.search(text[:600]))
 
 
 def _path(tool: str, scene: Scene) -> str | None:
     if named := _FILE.search(scene.task):
         return named[0]
     if tool == "write_file":
-        return "note.md"
+        words = re.findall(r"\w+", _text(tool, scene) or "")[:5]
+        return f"{'-'.join(words).lower()[:40] or 'note'}.md"
     return next(iter(files_in(scene)), None)
 
 
@@ -180,6 +200,17 @@ def files_in(scene: Scene) -> list[str]:
         if tool == "list_files":
             return list(dict.fromkeys(_FILE.findall(text)))
     return []
+
+
+def _wish(memory: str) -> str:
+    """What the person likes, without who likes it."""
+    text = re.sub(
+        r"^(the (user|person)|user|i|用户|我)\s*(always\s+|really\s+)?(prefers?|likes?|wants?|喜欢|偏好|想要)?\s*",
+        "",
+        memory.strip(),
+        flags=re.I,
+    )
+    return re.sub(r"\s*\(.*?\)\s*$", "", text).strip(" .。")
 
 
 def _text(tool: str, scene: Scene) -> str | None:

@@ -21,7 +21,7 @@ _INTENTS: tuple[tuple[str, str], ...] = (
     ("book", r"\b(book|reserve|reservation)\b|预订|预定|订(?!单).{0,12}(房|酒店|套房|标准间|旅馆)|nights? in\b|住.{0,3}晚"),
     ("hotels", r"\bhotels?\b|酒店|旅馆|宾馆"),
     ("weather", r"\bweather\b|\brain(s|y|ing)?\b|\bforecast\b|\bsunny\b|\bumbrella\b|天气|下雨|雨天|晴天|带伞"),
-    ("time", r"what('s| is) the (time|date)|what day is|which day is|现在几点|几点了|今天(是)?(几号|星期|周)|什么时间"),
+    ("time", r"what('s| is) the (time|date)|what time is it|what day is|which day is|现在几点|几点了|今天(是)?(几号|星期|周)|什么时间"),
 )  # fmt: skip
 _TOOLS: dict[str, tuple[str, ...]] = {
     "remember": ("remember",),
@@ -94,17 +94,21 @@ def plan(scene: demo_read.Scene, tools: tuple[str, ...]) -> Json:
 
 def title(tool: str, scene: demo_read.Scene) -> str:
     english, chinese = _TITLES.get(tool, (f"Use {tool}", f"使用 {tool}"))
-    place = demo_read.city(scene.task)
+    place = _place(scene)
     days = demo_read.dates(scene.task, scene.today)
     values = {"sum": demo_read.arithmetic(scene.task), "place": "", "day": ""}
     if scene.chinese:
-        original = next(
-            (word for word, name in demo_read.CITIES.items() if name == place and word in scene.task), place
-        )
-        values |= {"place": original, "day": f"{days[0].month}月{days[0].day}日" if days else ""}
+        values |= {"place": place, "day": f"{days[0].month}月{days[0].day}日" if days else ""}
         return chinese.format(**values)
     values |= {"place": f" in {place}" if place else "", "day": f" on {days[0]:%B} {days[0].day}" if days else ""}
     return english.format(**values)
+
+
+def _place(scene: demo_read.Scene) -> str:
+    """The city as the person writes it."""
+    place = demo_read.city(scene.task)
+    written = (word for word, name in demo_read.CITIES.items() if name == place and word in scene.task)
+    return next(written, place) if scene.chinese else place
 
 
 def conditions(scene: demo_read.Scene) -> list[Json]:
@@ -118,10 +122,10 @@ def conditions(scene: demo_read.Scene) -> list[Json]:
     )
     for pattern in patterns:
         if found := re.search(pattern, task, re.IGNORECASE):
-            place, days = demo_read.city(task), demo_read.dates(task, scene.today)
+            place, days = _place(scene), demo_read.dates(task, scene.today)
             day = f"{days[0]:%m-%d}" if days else ""
             if scene.chinese:
-                question = f"{place}{day} 下雨吗？"
+                question = f"{place} {day} 下雨吗？".strip()
             else:
                 question = f"Does it rain{f' in {place}' if place else ''}{f' on {day}' if day else ''}?"
             return [{"question": question, "if_yes": found["yes"].strip() or "yes", "if_no": found["no"].strip()}]

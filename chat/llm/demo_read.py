@@ -75,6 +75,7 @@ class Scene:
     catalogue: tuple[str, ...]  # names that plan steps may use
     today: date
     task: str  # the person's words, with what they added
+    added: tuple[str, ...]  # what they added since
     known: tuple[str, ...]  # recalled memories
     plan: tuple[str, ...]
     results: tuple[tuple[str, Json, str], ...]  # tool, arguments, result of earlier steps
@@ -98,7 +99,7 @@ def read_scene(body: Json) -> Scene:
     users = [str(m.get("content") or "") for m in messages if m.get("role") == "user"]
     whole = next((text for text in reversed(users) if "Task:" in text), users[-1] if users else "")
     parts = _parts(whole)
-    added = [line for line in parts.get("The person added:", [])]
+    added = tuple(parts.get("The person added:", []))
     task = "\n".join([*parts.get("Task:", [whole]), *added]).strip()
     tools = {t["function"]["name"]: t["function"].get("parameters") or {} for t in body.get("tools") or ()}
     today = re.search(r"\d{4}-\d\d-\d\d", " ".join(parts.get("Today:", [])))
@@ -109,11 +110,12 @@ def read_scene(body: Json) -> Scene:
         ),
         today=date.fromisoformat(today[0]) if today else date.today(),
         task=task,
+        added=added,
         known=tuple(
             line.removeprefix("- ").strip() for line in parts.get("Known about the person:", []) if line.strip()
         ),
         plan=tuple(parts.get("Plan:", [])),
-        results=tuple(filter(None, map(_result_line, parts.get("Results so far:", [])))),
+        results=_results("\n".join(parts.get("Results so far:", []))),
         decided=tuple(parts.get("Decided:", [])),
         now="\n".join(line for head in _HEADS[-4:] for line in parts.get(head, [])),
         evidence=_evidence(messages),
@@ -137,9 +139,10 @@ def _parts(text: str) -> dict[str, list[str]]:
     return parts
 
 
-def _result_line(line: str) -> tuple[str, Json, str] | None:
-    found = re.match(r"([\w.-]+) (\{.*?\}): <data>(.*?)(?:</data>|$)", line, re.DOTALL)
-    return (found[1], as_object(found[2]), found[3]) if found else None
+def _results(text: str) -> tuple[tuple[str, Json, str], ...]:
+    """Results may span lines: each ends with its closing mark."""
+    pattern = re.compile(r"^([\w.-]+) (\{.*?\}): <data>(.*?)(?:</data>|\Z)", re.MULTILINE | re.DOTALL)
+    return tuple((found[1], as_object(found[2]), found[3]) for found in pattern.finditer(text))
 
 
 def _evidence(messages: list[Json]) -> tuple[tuple[str, Json, str], ...]:
@@ -209,7 +212,7 @@ def city(text: str) -> str:
 
 def count(text: str, units: str) -> int | None:
     """The number before one of the units: count("two nights", "nights?|晚")."""
-    found = re.search(rf"(?<![\w-]){_COUNT}\s*(?:more\s+)?(?:{units})", text, re.IGNORECASE)
+    found = re.search(rf"(?<![a-zA-Z0-9-]){_COUNT}\s*(?:more\s+)?(?:{units})", text, re.IGNORECASE)
     if not found:
         return None
     return int(found[1]) if found[1].isdigit() else _NUMBERS.get(found[1].lower())
