@@ -15,7 +15,7 @@ from planning.models import Condition
 from planning.rules import looks_conditional, split_rule
 from planning.types import ConditionView, Evidence
 
-__all__ = ["bound_arguments", "by_code", "looks_conditional", "names", "question_schema", "resolve", "settle", "split_rule", "store", "views"]
+__all__ = ["bound_arguments", "by_code", "decided_title", "looks_conditional", "names", "question_schema", "resolve", "settle", "split_rule", "store", "views"]
 
 YesNo = Literal["yes", "no"]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -147,6 +147,12 @@ def resolve(goal: str, conditions: Sequence[ConditionView]) -> str:
         if condition.status != "open" and condition.rule and condition.follows:
             goal = goal.replace(condition.rule, condition.follows)
     return goal
+
+
+def decided_title(title: str, when: Mapping[str, str], conditions: Sequence[ConditionView]) -> str:
+    """The title of the step that carries a condition out: the branch in force once it is decided."""
+    mine = next((c for c in conditions if c.key == when.get("condition") and not when.get("branch")), None)
+    return mine.follows if mine and mine.follows else title
 
 
 def bound_arguments(schema: Mapping[str, Any], conditions: Sequence[ConditionView]) -> dict[str, tuple[Any, str]]:

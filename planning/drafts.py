@@ -101,7 +101,7 @@ def faults(
         seen.setdefault(same, number)
         found += [f"Step {number} ({step.title}) is done already. Leave it out." for old in done if _same(step, old)]
         found += [f'Step {number} tries "{text}", which was ruled out. Choose another way.' for text in exclusions if _offers(step, text)]
-        bad = [n for n in step.after or () if not 1 <= n <= len(steps)]
+        bad = [n for n in step.after or () if n > len(steps)]
         if bad:
             found.append(f"Step {number} waits for step {bad[0]}, which does not exist. There are {len(steps)} steps.")
     if ring := _cycle(steps):
@@ -116,7 +116,7 @@ def waits_for(steps: Sequence[StepDraft], number: int) -> list[int]:
     after = steps[number - 1].after
     if after is None:
         return [number - 1] if number > 1 else []
-    return sorted({n for n in after if n != number})
+    return sorted({n for n in after if n != number and n > 0})
 
 
 def _number(steps: Sequence[StepDraft]) -> list[str]:

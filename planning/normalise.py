@@ -2,9 +2,9 @@
 
 PlanDraft, goal -> PlanDraft, notes.  Touches: nothing (pure).
 
-Four slips are mended, each with one meaning only: the two branches of a condition written as two steps, a step that
-only decides a condition, a missing step whose result another step cannot do without, and a rule of the task left out
-of the conditions although code can read it.
+Mended is what has one meaning only: the branches of a condition written as steps of their own, a step that only
+decides a condition, a missing step whose result another step cannot do without, the wrong tool for a branch whose
+words name another tool's choices, and a rule of the task left out of the conditions although code can read it.
 """
 
 import re
@@ -14,14 +14,11 @@ from planning import conditions
 from planning.drafts import ConditionDraft, PlanDraft, StepDraft
 from planning.types import PlanView, ToolFacts
 
-BRANCH = re.compile(
-    r"^\s*(if\b|when\b|in case\b|otherwise\b|else\b|unless\b|should\b|如果|若|要是|假如|否则|不然|下雨|不下雨)", re.IGNORECASE
-)
+BRANCH = re.compile(r"\b(if|when|in case|otherwise|else|unless)\b|如果|若|要是|假如|否则|不然", re.IGNORECASE)
 DECIDES = re.compile(
     r"^\s*((check|determine|decide|evaluate|verify|see|find out|compare|test)\s+(if|whether)\b|(判断|确定|检查|比较).{0,12}(是否|大于|小于))",
     re.IGNORECASE,
 )
-LEAD = re.compile(r"^\s*(if|when|unless|in case)\b[^,;:]*[,;:]\s*|^\s*(otherwise|else)\b[,:]?\s*|^\s*(否则|不然)[，,]?\s*", re.IGNORECASE)
 
 
 def normalise(
@@ -31,8 +28,10 @@ def normalise(
     notes: list[str] = []
     rules = conditions.split_rule(goal) if current is None else []
     asked = _conditions(draft, rules, notes)
-    steps = _renumber(_fold(_drop(draft.steps, asked, notes), asked, notes), draft.steps)
-    steps = _needed(_named(steps, asked, tools, notes), tools, current, notes)
+    steps = _fold(_renumber(_drop(draft.steps, asked, notes), draft.steps), asked, notes)
+    asked = _decided_by(steps, asked)
+    steps, moved = _needed(_named(steps, asked, tools, notes), tools, current, notes)
+    asked = [c.model_copy(update={"decided_by": moved.get(c.decided_by or 0)}) for c in asked]
     return draft.model_copy(update={"steps": steps, "conditions": asked}), tuple(notes)
 
 
@@ -77,22 +76,43 @@ def _drop(steps: list[StepDraft], asked: list[ConditionDraft], notes: list[str])
 
 
 def _fold(steps: list[StepDraft], asked: list[ConditionDraft], notes: list[str]) -> list[StepDraft]:
-    """Two branches that use the same tool become one step; which branch holds is decided before it starts."""
+    """The branches of a condition become one step that carries out whichever holds, after all steps before it."""
     kept: list[StepDraft] = []
     for step in steps:
-        before = kept[-1] if kept else None
-        if asked and before and before.tool == step.tool and BRANCH.match(step.title) and BRANCH.match(before.title):
-            title = f"{_plain(before.title)}, or {_plain(step.title, first=False)}: as the condition decides"
-            kept[-1] = before.model_copy(update={"title": title})
-            notes.append("The two branches of the condition are one step.")
-        else:
+        number = _carries_out(step, asked) if kept else None
+        if number is None:
             kept.append(step)
+            continue
+        when = {"condition": f"c{number}"}
+        before = next((old for old in kept if old.when == when), None)
+        if before is not None:
+            notes.append("The branches of the condition are one step.")
+            if before.tool != step.tool and DECIDES.match(before.title):
+                kept[kept.index(before)] = before.model_copy(update={"tool": step.tool})
+            continue
+        condition = asked[number - 1]
+        title = f"{condition.if_yes}, or: {condition.if_no}" if condition.if_no else condition.if_yes
+        kept.append(step.model_copy(update={"title": title, "when": when, "after": list(range(1, len(kept) + 1))}))
     return kept
 
 
-def _plain(title: str, *, first: bool = True) -> str:
-    text = LEAD.sub("", title).strip(" .。") or title
-    return text[0].upper() + text[1:] if first else text[0].lower() + text[1:]
+def _decided_by(steps: list[StepDraft], asked: list[ConditionDraft]) -> list[ConditionDraft]:
+    """The step before the one that carries a condition out brings the evidence, unless the model named another."""
+    carriers = {step.when["condition"]: number for number, step in enumerate(steps, 1) if step.when}
+    return [
+        c if c.decided_by else c.model_copy(update={"decided_by": carriers.get(f"c{number}", 0) - 1})
+        for number, c in enumerate(asked, 1)
+    ]
+
+
+def _carries_out(step: StepDraft, asked: list[ConditionDraft]) -> int | None:
+    """The number of the condition whose branch the step is, from 1."""
+    shares = [max(_share(step.title, c.if_yes), _share(step.title, c.if_no)) if c.if_yes else 0.0 for c in asked]
+    if not shares:
+        return None
+    best = max(range(len(shares)), key=shares.__getitem__)
+    needed = 0.4 if BRANCH.search(step.title) else 0.9
+    return best + 1 if shares[best] >= needed else None
 
 
 def _renumber(kept: list[StepDraft], before: list[StepDraft]) -> list[StepDraft]:
@@ -128,16 +148,19 @@ def _chosen_in(title: str, condition: ConditionDraft) -> bool:
 
 def _needed(
     steps: list[StepDraft], tools: Mapping[str, ToolFacts], current: PlanView | None, notes: list[str]
-) -> list[StepDraft]:
-    """A step for each result that another step cannot do without."""
+) -> tuple[list[StepDraft], dict[int, int]]:
+    """A step for each result that another step cannot do without; and where each step moved to."""
     have = {name for step in current.steps if step.status == "done" for name in step.tools} if current else set()
     kept: list[StepDraft] = []
-    for step in steps:
+    moved: dict[int, int] = {}
+    for number, step in enumerate(steps, 1):
         for need in tools[step.tool].needs if step.tool in tools else ():
             if need in tools and need not in have:
                 kept.append(StepDraft(title=tools[need].purpose.rstrip(".")[:160], tool=need))
                 have.add(need)
                 notes.append(f"A step with {need} was added: {step.tool} needs its result.")
-        kept.append(step)
+        after = step.after and [moved.get(n, n) for n in step.after]
+        kept.append(step.model_copy(update={"after": None if len(kept) >= number else after}))
+        moved[number] = len(kept)
         have.add(step.tool)
-    return _renumber(kept, steps)
+    return kept, moved

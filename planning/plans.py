@@ -172,7 +172,7 @@ def record_verdict(check_id: int, verdict: str, reason: str, evidence: str = "",
 
 def _skip_branches(plan: PlanView, turn_id: UUID) -> PlanView:
     """A step of the branch that does not hold is skipped, with the condition as the reason."""
-    branches = [step for step in plan.steps if step.status == "pending" and step.when]
+    branches = [step for step in plan.steps if step.status == "pending" and step.when.get("branch")]
     if not branches:
         return plan
     decided = {c.key: c for c in Condition.objects.filter(turn_id=turn_id).exclude(status=Condition.Status.OPEN)}

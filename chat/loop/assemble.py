@@ -77,18 +77,23 @@ def _focus(snapshot: Snapshot, *, short: bool) -> tuple[str, list[Section]]:
         "steps": [_step_line(item, snapshot) for item in plan.steps] if plan else [],
         "results": [_result_line(call, near_keys, short) for call in snapshot.results],
         "decided": [f"{c.question} {c.status}: {c.follows}" for c in snapshot.conditions if c.status != "open" and c.follows],
+        "steps_left": bool(step),
         "now": _now(snapshot),
     }
     text = render_to_string("focus.txt", parts, using="prompts").strip()
     names = {"recalls": "memories", "steps": "plan", "goal": "task"}
-    return text, [_section(names.get(k, k), "\n".join(v) if not isinstance(v, str) else v) for k, v in parts.items() if v]
+    return text, [_section(names.get(k, k), "\n".join(v) if not isinstance(v, str) else v) for k, v in parts.items() if v and k != "steps_left"]
 
 
 def _step_line(step: StepView, snapshot: Snapshot) -> str:
-    line = f"{MARKS[step.status]} {step.index} {_cut(step.title, 160)}"
+    line = f"{MARKS[step.status]} {step.index} {_cut(_title(step, snapshot), 160)}"
     if step.status in {"failed", "skipped"} and step.note:
         line += f" ({_cut(step.note, 120)})"
     return line
+
+
+def _title(step: StepView, snapshot: Snapshot) -> str:
+    return conditions.decided_title(step.title, step.when, snapshot.conditions)
 
 
 def _result_line(call: CallView, near: set[str], short: bool) -> str:
@@ -106,7 +111,7 @@ def _now(snapshot: Snapshot) -> str:
     if step is None:
         return render_to_string("now_finish.txt", {"language": _language(snapshot.goal)}, using="prompts").strip()
     question = next((check.params.get("question", "") for check in step.checks if check.kind == "judge"), "")
-    values = {"step": step, "tools": " or ".join(step.tools), "question": question}
+    values = {"index": step.index, "title": _title(step, snapshot), "tools": " or ".join(step.tools), "question": question}
     return render_to_string("now_step.txt", values, using="prompts").strip()
 
 

@@ -18,7 +18,7 @@ from chat.models import ToolCall, Turn
 from chat.types import Snapshot, TokenUse, ToolResult, Verdict
 from memory import slots
 from planning import acceptance, conditions, plans
-from planning.types import CheckView, Evidence, StepView
+from planning.types import CheckView, ConditionView, Evidence, StepView
 
 Status = ToolCall.Status
 BOOKKEEPING = {"set_plan", "revise_plan", "update_slots"}
@@ -159,13 +159,13 @@ def _failures(
 
 async def _conditions(snapshot: Snapshot, calls: Sequence[ToolCall], found: Findings, llm: LLM) -> None:
     """Decide each open condition once, as soon as its evidence is there: by code, else by one narrow question."""
-    evidence = [_evidence(call) for call in calls if _counts(call)]
     for condition in await in_db(conditions.views, snapshot.turn_id):
         if condition.status != "open":
             continue
+        evidence = [_evidence(call) for call in calls if _counts(call) and condition.decided_by in ("", call.step_key)]
         decided = conditions.by_code(condition, evidence[-4:])
         how = "code"
-        if decided is None and _ready(condition.decided_by, snapshot, found):
+        if decided is None and found.step_done and await in_db(_due, snapshot, condition):
             decided, use = await ask.condition(llm, snapshot.goal, condition, evidence[-2:])
             found.use, how = add(found.use, use), "model"
         if decided is None:
@@ -179,10 +179,15 @@ async def _conditions(snapshot: Snapshot, calls: Sequence[ToolCall], found: Find
         })
 
 
-def _ready(decided_by: str, snapshot: Snapshot, found: Findings) -> bool:
-    """The model is asked when the step that decides it is done; without such a step, after each done step."""
-    key = snapshot.step.key if snapshot.step else ""
-    return found.step_done and (not decided_by or decided_by == key)
+def _due(snapshot: Snapshot, condition: ConditionView) -> bool:
+    """The model is asked when the deciding step is done, or else when the step that carries the condition out is next."""
+    plan = plans.current(snapshot.turn_id)
+    if plan is None or snapshot.step is None:
+        return False
+    carrier = next((step for step in plan.steps if step.when.get("condition") == condition.key), None)
+    if condition.decided_by or carrier is None:
+        return condition.decided_by in ("", snapshot.step.key)
+    return carrier in plans.ready(plan) or all(step.index > carrier.index for step in plan.open_steps if step != carrier)
 
 
 # ---- no call at all ----------------------------------------------------------------------------------------------

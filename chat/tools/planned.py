@@ -46,7 +46,7 @@ def store(turn: Turn, proposal: Mapping[str, Any], *, approved: bool, reason: st
         lines = "\n".join(f"- {fault}" for fault in refusal.faults)
         raise ModelMistake(f"The plan has faults:\n{lines}\nSend the whole plan again with all of them mended.") from refusal
     if not conditions.views(turn.id):
-        conditions.store(turn.id, draft.conditions)
+        conditions.store(turn.id, draft.conditions, [step.key for step in plan.steps])
     return _done(plan, draft, notes)
 
 

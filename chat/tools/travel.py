@@ -52,7 +52,7 @@ class BookArgs(_Dated):
     date_from: dt.date = Field(description="first night, YYYY-MM-DD")
     nights: int = Field(ge=1, le=30)
     room: Room
-    request: str = Field("", description='what the person likes, e.g. "quiet room"; empty if nothing is known', max_length=300)
+    request: str = Field("", max_length=300)
 
 
 async def get_weather(args: WeatherArgs, ctx: ToolContext) -> Done:
