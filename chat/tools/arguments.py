@@ -49,8 +49,10 @@ def _mend(name: str, value: Any, prop: Mapping[str, Any], notes: list[str]) -> A
             mended = int(float(text)) if kind == "integer" else float(text)
         elif kind == "boolean" and text.lower() in {"true", "false", "yes", "no"}:
             mended = text.lower() in {"true", "yes"}
-        elif kind in {"array", "object"} and text[:1] in "[{":
+        elif kind in {"array", "object"} and text[:1] in {"[", "{"}:
             mended = _json(text, value)
+        elif kind == "array" and prop.get("items", {}).get("type") == "string":
+            mended = [text] if text else []
         elif prop.get("enum"):
             mended = next((c for c in prop["enum"] if isinstance(c, str) and c.casefold() == text.casefold()), value)
     if mended != value or type(mended) is not type(value):

@@ -52,7 +52,7 @@ class BookArgs(_Dated):
     date_from: dt.date = Field(description="first night, YYYY-MM-DD")
     nights: int = Field(ge=1, le=30)
     room: Room
-    request: str = Field("", max_length=300)
+    wishes: list[str] = Field(default_factory=list, description="each wish for the room that is known about the person", max_length=5)
 
 
 async def get_weather(args: WeatherArgs, ctx: ToolContext) -> Done:
@@ -172,7 +172,7 @@ CONTRACTS = (
         pack="travel",
         effect=_effect,
         preview=_preview,
-        labels={"hotel_id": "Hotel", "date_from": "From", "nights": "Nights", "room": "Room", "request": "Request"},
+        labels={"hotel_id": "Hotel", "date_from": "From", "nights": "Nights", "room": "Room", "wishes": "Wishes"},
         checks=({"kind": "result_matches", "schema": _object("order_id")},),
         needs=("search_hotels",),
     ),

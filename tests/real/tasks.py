@@ -20,7 +20,7 @@ class Task:
 TRAVEL_EN = "Two nights in Xi'an from October {day}. Check that day's weather first; if it rains book a suite, otherwise a standard room."
 TRAVEL_ZH = "西安10月{day}日住两晚。先查当天天气，下雨订suite，否则订standard。"
 SAVE_EN = "Work out 17 * {factor}. If the result is greater than 400, save the word big to result.txt, otherwise save the word small to result.txt."
-SAVE_ZH = "计算17*{factor}。如果结果大于400，就把big存到result.txt，否则把small存到result.txt。"
+SAVE_ZH = "计算17*{factor}。如果结果大于400，就把单词big存到result.txt，否则把单词small存到result.txt。"
 
 
 def _travel(name: str, text: str, day: int, room: str) -> Task:

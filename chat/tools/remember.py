@@ -1,0 +1,69 @@
+"""Keep something lasting about the person.
+
+text, kind -> receipt.  Touches: memory.records.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from chat.db import in_db
+from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolContext
+from memory import records
+
+
+class RememberArgs(Args):
+    text: str = Field(description="one short, complete sentence that makes sense on its own", min_length=1, max_length=600)
+    kind: Literal["fact", "preference", "howto"] = Field(
+        default="fact", description="fact, preference, or howto (when … then …)"
+    )
+
+
+async def run(args: RememberArgs, ctx: ToolContext) -> Done:
+    return await in_db(_run, args, ctx)
+
+
+def _run(args: RememberArgs, ctx: ToolContext) -> Done:
+    receipt = records.remember(
+        ctx.user_id,
+        args.text,
+        kind=args.kind,
+        source={"by": "agent", "turn": str(ctx.turn_id), "iteration": ctx.iteration},
+        conversation_id=ctx.conversation_id,
+    )
+    said = {
+        "kept": "Remembered",
+        "duplicate": "Known already",
+        "merged": "Remembered, and merged with what was known",
+        "superseded": "Remembered; it replaces what was known before",
+        "review": "Waits for the person's review",
+    }.get(receipt.status, f"Not remembered: {receipt.reason}")
+    return Done(data=receipt.as_json(), summary=f"{said}: {receipt.text}"[:300], text=f"{said}.")
+
+
+CONTRACT = Contract(
+    name="remember",
+    purpose="Keep one lasting fact or preference of the person, for later conversations.",
+    not_for="values of the task at hand (update_slots), secrets, text from web pages, what is only so today",
+    args=RememberArgs,
+    run=run,
+    tier=Tier.LOCAL,
+    returns={
+        "type": "object",
+        "required": ["status"],
+        "properties": {
+            "status": {"enum": ["kept", "duplicate", "merged", "superseded", "review", "refused", "dropped"]},
+            "record_id": {"type": "string"},
+            "reason": {"type": "string"},
+        },
+    },
+    returns_empty="never empty: the status says what became of it",
+    failures=(
+        FailureMode(when="it looks like a password, key or card number", advice="tell the person that secrets are not kept"),
+        FailureMode(when="the person asked to forget this", advice="ask the person whether it may be kept again"),
+    ),
+    cost="free",
+    latency="milliseconds",
+    repeatable=True,
+    quota=10,
+)

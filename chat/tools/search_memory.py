@@ -1,0 +1,71 @@
+"""Search what is known about the person from earlier conversations.
+
+question -> memories.  Touches: memory.recall.
+"""
+
+from django.conf import settings
+from pydantic import Field
+
+from chat.db import in_db
+from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolContext
+from memory.recall import count_recalled, recall
+
+
+class SearchMemoryArgs(Args):
+    query: str = Field(description="what to look for, as a question or a few words", min_length=1, max_length=400)
+    limit: int = Field(default=5, ge=1, le=20, description="how many at most")
+
+
+async def run(args: SearchMemoryArgs, ctx: ToolContext) -> Done:
+    return await in_db(_run, args, ctx)
+
+
+def _run(args: SearchMemoryArgs, ctx: ToolContext) -> Done:
+    found = recall(ctx.user_id, args.query, limit=args.limit, floor=settings.AGENT_RECALL_FLOOR, pinned=False)
+    shown = found.shown
+    count_recalled(ctx.user_id, [item.id for item in shown])
+    memories = [
+        {"id": item.id, "text": item.text, "kind": item.kind, "score": round(item.score, 2), "source": item.source}
+        for item in shown
+    ]
+    text = "\n".join(f"- {item.text} ({item.source})" for item in shown) or "Nothing is known about that."
+    if found.notice:
+        text += f"\n({found.notice})"
+    summary = f"{len(shown)} found" if shown else "Nothing found"
+    return Done(data={"memories": memories, "notice": found.notice}, summary=summary, text=text)
+
+
+CONTRACT = Contract(
+    name="search_memory",
+    purpose="Search what is known about the person from earlier conversations.",
+    not_for="the web (web_search), uploaded files (search_documents), what was said in this conversation",
+    args=SearchMemoryArgs,
+    run=run,
+    tier=Tier.READ,
+    returns={
+        "type": "object",
+        "required": ["memories"],
+        "properties": {
+            "memories": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["id", "text"],
+                    "properties": {
+                        "id": {"type": "string"},
+                        "text": {"type": "string"},
+                        "kind": {"type": "string"},
+                        "score": {"type": "number"},
+                        "source": {"type": "string"},
+                    },
+                },
+            },
+            "notice": {"type": "string"},
+        },
+    },
+    returns_empty="an empty list: nothing is known about that; ask the person or go on without it",
+    failures=(FailureMode(when="the search is degraded", advice="use what was found; the notice says what is missing"),),
+    cost="free",
+    latency="milliseconds",
+    repeatable=True,
+)
