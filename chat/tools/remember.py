@@ -13,7 +13,9 @@ from memory import records
 
 
 class RememberArgs(Args):
-    text: str = Field(description="one short, complete sentence that makes sense on its own", min_length=1, max_length=600)
+    text: str = Field(
+        description="one short, complete sentence that makes sense on its own", min_length=1, max_length=600
+    )
     kind: Literal["fact", "preference", "howto"] = Field(
         default="fact", description="fact, preference, or howto (when … then …)"
     )
@@ -59,7 +61,9 @@ CONTRACT = Contract(
     },
     returns_empty="never empty: the status says what became of it",
     failures=(
-        FailureMode(when="it looks like a password, key or card number", advice="tell the person that secrets are not kept"),
+        FailureMode(
+            when="it looks like a password, key or card number", advice="tell the person that secrets are not kept"
+        ),
         FailureMode(when="the person asked to forget this", advice="ask the person whether it may be kept again"),
     ),
     cost="free",

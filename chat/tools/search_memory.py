@@ -64,7 +64,9 @@ CONTRACT = Contract(
         },
     },
     returns_empty="an empty list: nothing is known about that; ask the person or go on without it",
-    failures=(FailureMode(when="the search is degraded", advice="use what was found; the notice says what is missing"),),
+    failures=(
+        FailureMode(when="the search is degraded", advice="use what was found; the notice says what is missing"),
+    ),
     cost="free",
     latency="milliseconds",
     repeatable=True,
