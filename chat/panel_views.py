@@ -20,6 +20,7 @@ from chat import conversations, events, panel_state, panel_trace, panels, turns
 from chat.errors import Refused
 from chat.models import Conversation, Turn
 from chat.owned import PersonRequest, conversation_of, iteration_of, signed_in
+from chat.tools import planned
 from memory import slots
 from memory.errors import SlotRefused
 from memory.models import StateSlot
@@ -70,7 +71,7 @@ def edit_plan(request: PersonRequest, conversation_id: UUID) -> HttpResponse:
         change = plan_change(request.POST, plan)
         if change["op"] == "goal":
             turns.set_goal(request.user, plan.turn_id, str(change["goal"]))
-        plans.edit(plan.turn_id, whole(request.POST.get("revision")), change)
+        plans.edit(plan.turn_id, whole(request.POST.get("revision")), change, tools=planned.facts())
     except StaleRevision as stale:
         said = _("Not changed: the plan is at revision %(n)s by now. This is the newest; make your change again.")
         return show(request, conversation, "plan", editing, notice=said % {"n": stale.current}, status=CONFLICT)

@@ -9,16 +9,17 @@ run again. Status moves by guarded update: filter on the old status, expect one 
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
 
-from planning import views
+from planning import edits, views
 from planning.diff import diff
 from planning.drafts import CheckDraft, PlanDraft, StepDraft, faults, waits_for
-from planning.errors import NotDone, PlanRefused
+from planning.errors import NotDone, PlanRefused, StaleRevision
 from planning.models import AcceptanceCheck, Condition, Plan, Step
 from planning.types import CheckView, PlanView, StepView, ToolFacts
 
@@ -76,6 +77,22 @@ def revise(
     steps = [*kept, *_steps(draft.steps, tools, first=len(kept) + 1, after=[step.key for step in done])]
     steps = [replace(step, index=index) for index, step in enumerate(steps, 1)]
     return write_revision(old, steps, author=author, reason=reason, approved=approved)
+
+
+@transaction.atomic
+def edit(
+    turn_id: UUID, base_revision: int, change: Mapping[str, Any], *, tools: Mapping[str, ToolFacts] = MappingProxyType({})
+) -> PlanView:
+    """One change by the person. Raises StaleRevision when the plan moved on since they read it, PlanRefused."""
+    newest = Plan.objects.select_for_update().filter(turn_id=turn_id).order_by("-revision").first()
+    if newest is None:
+        raise PlanRefused(["There is no plan."])
+    if newest.revision != base_revision:
+        raise StaleRevision(newest.revision)
+    old = views.of(newest)
+    steps = edits.apply(old.steps, change, tools)
+    goal = str(change.get("goal", "")) if change.get("op") == "goal" else ""
+    return write_revision(old, steps, author="person", reason="", goal=goal, approved=old.approved)
 
 
 def write_revision(

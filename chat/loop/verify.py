@@ -5,6 +5,7 @@ Snapshot, ToolResults -> Verdict.  Touches: planning (checks, steps, conditions)
 The model never sets "done": a step moves when its checks pass on what tools really returned.
 """
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ from chat.models import ToolCall, Turn
 from chat.types import Snapshot, TokenUse, ToolResult, Verdict
 from memory import slots
 from planning import acceptance, conditions, plans
+from planning.errors import NotDone
 from planning.types import CheckView, ConditionView, Evidence, StepView
 
 Status = ToolCall.Status
@@ -77,6 +79,13 @@ def _written(snapshot: Snapshot) -> list[ToolCall]:
 async def _step(
     snapshot: Snapshot, step: StepView, calls: Sequence[ToolCall], last: Sequence[ToolCall], found: Findings, llm: LLM
 ) -> None:
+    plan = await in_db(plans.current, snapshot.turn_id)
+    now = plan.step(step.key) if plan else None
+    if now is None or now.status != "running":
+        # The person took it out, or skipped it, while its call was under way.
+        found.notes.append(_("Step %(title)s was taken out of the plan meanwhile.") % {"title": step.title})
+        return
+    step = now
     mine = [call for call in calls if call.step_key == step.key]
     work = [call for call in last if call.tool not in BOOKKEEPING]
     if any(call.tool == "mark_step_failed" and call.status == Status.SUCCEEDED for call in last):
@@ -124,8 +133,9 @@ def _write_verdicts(
     if all(verdict.verdict == "passed" for _check, verdict in verdicts):
         calls = ToolCall.objects.filter(turn_id=snapshot.turn_id, step_key=step.key, status=Status.SUCCEEDED)
         summary = calls.exclude(tier="local").order_by("-started_at").values_list("summary", flat=True).first()
-        plans.finish_step(snapshot.turn_id, step.key, summary or "")
-        found.step_done = True
+        with contextlib.suppress(NotDone):  # the plan was edited in this very moment: the next iteration looks again
+            plans.finish_step(snapshot.turn_id, step.key, summary or "")
+            found.step_done = True
 
 
 def _failures(

@@ -1,0 +1,130 @@
+"""A person's change of the live plan, applied to its steps.
+
+steps, change -> steps.  Touches: nothing (pure).
+
+What is done stays as it is; everything else may be reworded, moved, skipped, added or taken out, the running step
+too: the loop sees at its next look that it is gone.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from planning.drafts import MAX_STEPS, CheckDraft
+from planning.errors import PlanRefused
+from planning.types import CheckView, StepView, ToolFacts
+
+OPEN = ("pending", "running", "failed", "skipped")
+
+
+def apply(steps: Sequence[StepView], change: Mapping[str, Any], tools: Mapping[str, ToolFacts]) -> list[StepView]:
+    """Raises PlanRefused when the change cannot be made."""
+    op = str(change.get("op", ""))
+    if op == "add":
+        return _numbered([*steps, _added(steps, change, tools)])
+    if op == "goal":
+        return list(steps)
+    step = next((item for item in steps if item.key == change.get("key")), None)
+    if step is None:
+        raise PlanRefused([_("This step is no longer in the plan.")])
+    if step.status not in OPEN:
+        raise PlanRefused([_("A step that is done stays as it is.")])
+    match op:
+        case "reword":
+            return _with(steps, replace(step, title=_title(change)))
+        case "skip":
+            return _with(steps, replace(step, status="skipped", note=_("Skipped by you")))
+        case "unskip" | "retry":
+            return _with(steps, replace(step, status="pending", note="", attempts=0, iterations=0))
+        case "delete":
+            return _without(steps, step)
+        case "move":
+            return _moved(steps, step, int(change.get("to", step.index)))
+        case "checks":
+            return _with(steps, replace(step, checks=tuple(_checks(step, change))))
+    raise PlanRefused([_("There is no such change.")])
+
+
+def _added(steps: Sequence[StepView], change: Mapping[str, Any], tools: Mapping[str, ToolFacts]) -> StepView:
+    tool = str(change.get("tool", "")).strip()
+    if len(steps) >= MAX_STEPS:
+        raise PlanRefused([_("A plan has at most %(most)s steps.") % {"most": MAX_STEPS}])
+    if tool not in tools:
+        raise PlanRefused([_("Choose the tool that the step uses.")])
+    own = tools[tool].checks or ({"kind": "tool_succeeded", "tool": tool},)
+    drafts = [CheckDraft.model_validate(dict(check)) for check in own]
+    checks = [CheckView(id=0, kind=d.kind, params={"tool": tool, **d.params()}, verdict="open", reason="") for d in drafts]
+    last = next((item.key for item in reversed(steps) if item.status != "skipped"), None)
+    return StepView(
+        key=secrets.token_hex(4),
+        index=len(steps) + 1,
+        title=_title(change),
+        tools=(tool,),
+        depends_on=(last,) if last else (),
+        status="pending",
+        attempts=0,
+        iterations=0,
+        note="",
+        found="",
+        checks=tuple(checks),
+    )
+
+
+def _moved(steps: Sequence[StepView], step: StepView, to: int) -> list[StepView]:
+    """Steps go one after the other in the new order; a step never moves before one that is done."""
+    done = sum(item.status == "done" for item in steps)
+    others = [item for item in steps if item.key != step.key]
+    at = max(done, min(len(others), to - 1))
+    return _chained(_numbered([*others[:at], step, *others[at:]]))
+
+
+def _chained(steps: Sequence[StepView]) -> list[StepView]:
+    """After a move the open steps wait for the one before: an order the person chose is the order that holds."""
+    found: list[StepView] = []
+    for step in steps:
+        before = next((item.key for item in reversed(found) if item.status != "skipped"), None)
+        keep = step.status in {"done", "running"}
+        found.append(step if keep else replace(step, depends_on=(before,) if before else ()))
+    return found
+
+
+def _without(steps: Sequence[StepView], gone: StepView) -> list[StepView]:
+    """Who waited for the step waits for what it waited for."""
+    if len(steps) == 1:
+        raise PlanRefused([_("A plan needs at least one step. Stop the turn instead.")])
+    left = [item for item in steps if item.key != gone.key]
+
+    def inherit(item: StepView) -> StepView:
+        if gone.key not in item.depends_on:
+            return item
+        keys = (*(key for key in item.depends_on if key != gone.key), *gone.depends_on)
+        return replace(item, depends_on=tuple(dict.fromkeys(keys)))
+
+    return _numbered([inherit(item) for item in left])
+
+
+def _checks(step: StepView, change: Mapping[str, Any]) -> list[CheckView]:
+    """The tool's own check stays; the person's question is judged beside it."""
+    kept = [check for check in step.checks if check.kind != "judge"]
+    question = str(change.get("question", "")).strip()[:300]
+    if question:
+        kept.append(CheckView(id=0, kind="judge", params={"question": question}, verdict="open", reason=""))
+    return kept
+
+
+def _title(change: Mapping[str, Any]) -> str:
+    title = " ".join(str(change.get("title", "")).split())[:200]
+    if not title:
+        raise PlanRefused([_("Say in a few words what the step does.")])
+    return title
+
+
+def _with(steps: Sequence[StepView], changed: StepView) -> list[StepView]:
+    return [changed if item.key == changed.key else item for item in steps]
+
+
+def _numbered(steps: Sequence[StepView]) -> list[StepView]:
+    return [replace(item, index=index) for index, item in enumerate(steps, 1)]
