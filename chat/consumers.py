@@ -54,9 +54,11 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         self.conversation_id = self.scope["url_route"]["kwargs"]["conversation_id"]
         user = self.scope.get("user")
         if user is None or not user.is_authenticated:
-            return await self.close(SIGNED_OUT)
+            await self.close(SIGNED_OUT)
+            return
         if not await in_db(conversations.belongs_to, user, self.conversation_id):
-            return await self.close(NOT_FOUND)
+            await self.close(NOT_FOUND)
+            return
         self.checked = time.monotonic()
         self.joined = (events.conversation_group(self.conversation_id), events.user_group(user.pk))
         for group in self.joined:
@@ -74,7 +76,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         if not self.joined or text_data is None:
             return
         if len(text_data) > LONGEST_FRAME:
-            return await self.close(TOO_BIG)
+            await self.close(TOO_BIG)
+            return
         try:
             frame = json.loads(text_data)
         except (ValueError, RecursionError):
@@ -96,16 +99,20 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         try:
             message = await in_db(self._as_person, turns.say, self.conversation_id, text, client_id)
         except SignedOut:
-            return await self.close(SIGNED_OUT)
+            await self.close(SIGNED_OUT)
+            return
         except ObjectDoesNotExist:
-            return await self.close(NOT_FOUND)
+            await self.close(NOT_FOUND)
+            return
         except Refused as fault:
-            return await self._tell(type="refused", id=client_id, message=str(fault))
+            await self._tell(type="refused", id=client_id, message=str(fault))
+            return
         except Exception:
             # The browser still has the words; silence would leave them hanging there.
             log.exception("A message could not be taken in.")
             words = _("This could not be saved: something is wrong on the server. Try again in a moment.")
-            return await self._tell(type="refused", id=client_id, message=words)
+            await self._tell(type="refused", id=client_id, message=words)
+            return
         await self._tell(type="said", id=client_id, turn=str(message.turn_id))
 
     async def _stop(self, frame: Mapping[str, Any]) -> None:
@@ -131,7 +138,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             try:
                 await in_db(self._as_person, conversations.belongs_to, self.conversation_id)
             except SignedOut:
-                return await self.close(SIGNED_OUT)
+                await self.close(SIGNED_OUT)
+                return
         await self._tell(type="changed", changed=event["changed"], turn=event.get("turn"))
 
     async def agent_delta(self, event: Mapping[str, Any]) -> None:

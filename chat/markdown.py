@@ -15,6 +15,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 # Beyond this, text is shown as it is: nobody reads it as a formatted page, and parsing it costs seconds.
@@ -25,7 +26,6 @@ TAGS = set(
     "p br hr h3 h4 h5 h6 strong em s code pre blockquote ul ol li a table thead tbody tr th td".split(),
 )
 ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}}
-LANGUAGE_CLASS = "language-"
 
 
 def render(text: str) -> SafeString:
@@ -53,8 +53,7 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("js-default", {"html": False, "linkify": True, "typographer": False})
     parser.add_render_rule("image", _image)
     parser.add_render_rule("link_open", _link_open)
-    parser.add_render_rule("heading_open", _heading)
-    parser.add_render_rule("heading_close", _heading)
+    parser.core.ruler.push("below_the_page", _below_the_page)
     return parser
 
 
@@ -72,8 +71,9 @@ def _link_open(renderer: RendererHTML, tokens: Sequence[Token], index: int, opti
     return renderer.renderToken(tokens, index, options, env)
 
 
-def _heading(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-    """Headings of an answer stand below those of the page."""
-    token = tokens[index]
-    token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"
-    return renderer.renderToken(tokens, index, options, env)
+def _below_the_page(state: StateCore) -> None:
+    """Headings of an answer stand below those of the page, without a gap: its highest is h3, the next h4."""
+    headings = [token for token in state.tokens if token.type in {"heading_open", "heading_close"}]
+    used = sorted({token.tag for token in headings})
+    for token in headings:
+        token.tag = f"h{min(used.index(token.tag) + 3, 6)}"

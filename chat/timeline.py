@@ -299,11 +299,11 @@ def _counted(args: Mapping[str, Any]) -> str:
 
 
 def brief_args(args: Any) -> str:
-    """Arguments in short: their values, as a person would read them out."""
+    """Arguments in short: their values, as a person would read them out; characters that hide or turn text are shown."""
     if not isinstance(args, Mapping):
-        return short(words.plain(args), BRIEF)
+        return words.seen(short(words.plain(args), BRIEF))
     values = [words.plain(value) for value in args.values() if value not in (None, "", [], {})]
-    return short(", ".join(short(value, 50) for value in values), BRIEF)
+    return words.seen(short(", ".join(short(value, 50) for value in values), BRIEF))
 
 
 def short(text: str, length: int) -> str:

@@ -51,6 +51,7 @@ def conversation(request: PersonRequest, conversation_id: UUID) -> HttpResponse:
             "page": timeline.page(shown),
             "listing": listing(request.user),
             "examples": _examples(),
+            "longest_message": str(conversations.MAX_TEXT),
         },
     )
 

@@ -2,6 +2,7 @@
 // clicks, Escape -> what is open. Touches: #conversations, #inspector, #backdrop, #confirm, .menu.
 
 const backdrop = document.getElementById("backdrop");
+const page = document.getElementById("conversation");
 
 export function setUpDrawers() {
   document.addEventListener("click", ({ target }) => {
@@ -20,13 +21,17 @@ export function setUpDrawers() {
       menu.querySelector("summary").focus();
     } else close();
   });
+  addEventListener("resize", () => {
+    const drawer = document.querySelector(".side.open, .inspector-area.open");
+    if (drawer && getComputedStyle(drawer).position !== "fixed") close();
+  });
   document.addEventListener("htmx:confirm", confirmFirst);
   document.body.addEventListener("inspector-wanted", () => {
     if (getComputedStyle(document.getElementById("inspector")).visibility === "hidden") toggle("inspector");
   });
 }
 
-/** Open one drawer; on a wide screen nothing is a drawer and this changes nothing one sees. */
+/** Open one drawer, or close it. */
 export function toggle(name) {
   const drawer = document.getElementById(name);
   const opens = !drawer.classList.contains("open");
@@ -34,6 +39,7 @@ export function toggle(name) {
   if (!opens) return;
   drawer.classList.add("open");
   backdrop.hidden = false;
+  page.inert = true; // Tab stays in the drawer
   opener(name)?.setAttribute("aria-expanded", "true");
   // It becomes focusable only once it is visible.
   requestAnimationFrame(() => drawer.querySelector("button, a, input")?.focus());
@@ -45,6 +51,7 @@ function close() {
   const held = drawer.contains(document.activeElement);
   drawer.classList.remove("open");
   backdrop.hidden = true;
+  page.inert = false;
   opener(drawer.id)?.setAttribute("aria-expanded", "false");
   if (held) opener(drawer.id)?.focus();
 }
@@ -58,6 +65,8 @@ function confirmFirst(event) {
   event.preventDefault();
   const dialog = document.getElementById("confirm");
   dialog.querySelector("#confirm-question").textContent = ctx.confirm;
+  const yes = dialog.querySelector('[value="yes"]');
+  yes.textContent = ctx.sourceElement.dataset.yes ?? yes.dataset.yes;
   dialog.returnValue = "no";
   dialog.addEventListener("close", () => (dialog.returnValue === "yes" ? issueRequest() : dropRequest()), { once: true });
   dialog.showModal();

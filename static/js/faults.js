@@ -4,12 +4,17 @@
 import { text } from "./words.js";
 
 const SHOWN = 8_000; // ms
+const DELETED = 1_500; // ms until a page whose conversation is gone says so
 
 export function setUpFaults() {
   document.addEventListener("htmx:response:error", ({ target, detail }) => {
     const status = detail.ctx.response.status;
     const asked = detail.ctx.request.method !== "GET";
-    if (status === 404 && target.id === "header") return location.reload(); // the conversation was deleted elsewhere
+    if (status === 404 && target.id === "header") {
+      // The conversation was deleted: here, and the page is on its way elsewhere; or in another tab.
+      setTimeout(() => location.reload(), DELETED);
+      return;
+    }
     if (status === 403) toast(text("stale"), { label: text("reload"), act: () => location.reload() });
     else if (status === 404) toast(text("gone"));
     else if (status >= 500 && asked) toast(text("fault"));

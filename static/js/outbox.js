@@ -10,6 +10,7 @@ export class Outbox {
     Object.assign(this, { transmit, onEdit });
     this.key = `outbox:${conversation}`;
     this.box = document.getElementById("outbox");
+    this.longest = Number(document.getElementById("message").dataset.limit);
     this.waiting = new Map(this.#load().map((entry) => [entry.id, entry]));
     for (const entry of this.waiting.values()) this.#show(entry);
     this.settle();
@@ -17,10 +18,12 @@ export class Outbox {
 
   add(words) {
     const entry = { id: newId(), text: words };
+    // The server would refuse it too, after a frame that a proxy on the way may cut the line for.
+    if (words.length > this.longest) entry.refused = text("long");
     this.waiting.set(entry.id, entry);
     this.#save();
     this.#show(entry);
-    this.#transmit(entry);
+    if (!entry.refused) this.#transmit(entry);
   }
 
   /** Send again all that nobody acknowledged. */

@@ -94,8 +94,8 @@ def test_template_syntax_is_text() -> None:
     assert "{{ 7*7 }} {% csrf_token %}" in render("{{ 7*7 }} {% csrf_token %}")
 
 
-def test_headings_of_an_answer_stand_below_those_of_the_page() -> None:
-    assert render("# One\n\n###### Six") == "<h3>One</h3>\n<h6>Six</h6>\n"
+def test_headings_of_an_answer_stand_below_those_of_the_page_without_a_gap() -> None:
+    assert render("## One\n\n###### Two") == "<h3>One</h3>\n<h4>Two</h4>\n"
 
 
 def test_chinese_and_right_to_left_text_come_through() -> None:
