@@ -1,0 +1,137 @@
+"""Serve the product: migrate, print a way in, answer pages and sockets, and work on turns in the same event loop.
+
+address, port -> a running instance.  Touches: the database, the runner, the terminal.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import sqlite3
+import sys
+import threading
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+
+from agentweb.sign_in_links import links
+
+log = logging.getLogger(__name__)
+
+
+class Command(BaseCommand):
+    help = "Serve agentweb on one address, with the turns worked on in this process."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1")
+        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--no-turns", action="store_true", help="serve pages only; workers run the turns")
+
+    def handle(self, *args: Any, host: str, port: int, no_turns: bool, **options: Any) -> None:
+        # More threads only fight over two cores, and the embedder spins while it waits (docs/decisions).
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        _check_free(host, port)
+        call_command("migrate", verbosity=0, interactive=False)
+        self._anchor = _anchor()
+        self._greet(host, port)
+        _serve(host, port, turns_here=not no_turns)
+        self.stdout.write("Stopped. Turns under way were put back; they go on at the next start.")
+
+    def _greet(self, host: str, port: int) -> None:
+        base = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
+        person, staff = links(base)
+        self.stdout.write(f"\nagentweb is served on {base}\n")
+        self.stdout.write(f"  Sign in as you:    {person}")
+        self.stdout.write(f"  Sign in as admin:  {staff}")
+        self.stdout.write("  Each link works once; `make link` prints new ones.")
+        self.stdout.write(f"  Model:             {asyncio.run(_model())}")
+        self.stdout.write(f"  Data:              {settings.AGENT_DATA_DIR}")
+        self.stdout.write("  Ctrl-C ends it.\n")
+        self.stdout.flush()
+
+
+def _check_free(host: str, port: int) -> None:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as fault:
+            raise CommandError(
+                f"Port {port} on {host} cannot be used ({fault.strerror}). "
+                f"End what is using it, or choose another: make run PORT={port + 1}"
+            ) from fault
+
+
+def _anchor() -> sqlite3.Connection | None:
+    """With SQLite, closing the last connection writes the whole log back: one that stays open makes requests cheap."""
+    if connection.vendor != "sqlite":
+        return None
+    anchor = sqlite3.connect(settings.DATABASES["default"]["NAME"], check_same_thread=False)
+    anchor.execute("PRAGMA schema_version")
+    return anchor
+
+
+async def _model() -> str:
+    from chat.llm import choose
+
+    try:
+        llm = await choose.choose()
+    except Exception as fault:  # the page says the same, with advice, when a turn needs the model
+        return f"not reachable: {fault}"
+    if not llm.is_demo:
+        return llm.name
+    return f"{llm.name}\n{'':21}It follows simple rules only. For a real model set OPENAI_BASE_URL, or start Ollama or llama.cpp."
+
+
+def _serve(host: str, port: int, *, turns_here: bool) -> None:
+    from daphne.endpoints import build_endpoint_description_strings
+    from daphne.server import Server
+    from twisted.internet import reactor
+
+    from agentweb.asgi import application
+    from chat.runner import embedded
+
+    runner = embedded()
+    loop = reactor._asyncioEventloop
+
+    def ready() -> None:
+        if turns_here:
+            loop.create_task(runner.start())
+        threading.Thread(target=_warm_up, daemon=True, name="warm-up").start()
+
+    async def stop() -> None:
+        if turns_here:
+            await runner.stop()
+
+    from twisted.internet.defer import Deferred
+
+    reactor.addSystemEventTrigger("before", "shutdown", lambda: Deferred.fromFuture(asyncio.ensure_future(stop(), loop=loop)))
+    logging.getLogger("daphne").setLevel(logging.WARNING)
+    Server(
+        application=application,
+        endpoints=build_endpoint_description_strings(host=host, port=port),
+        signal_handlers=True,
+        ready_callable=ready,
+        application_close_timeout=2,
+        websocket_max_message_size=4 * 1024 * 1024,
+        websocket_max_frame_size=4 * 1024 * 1024,
+        server_name="agentweb",
+        verbosity=0,
+    ).run()
+
+
+def _warm_up() -> None:
+    """The first turn should not pay for imports and the embedder's model."""
+    try:
+        import openai  # noqa: F401
+
+        from memory.embed import embedder
+
+        embedder().embed_queries(["warm up"])
+    except Exception:
+        log.warning("Warming up failed; the first turn will be slower.", exc_info=sys.exc_info())

@@ -1,0 +1,60 @@
+"""What every test stands on: settings of their own, the cast, and connections that close.
+
+Touches: the environment, before Django reads it.
+"""
+
+import os
+import tempfile
+
+# Before Django loads: a data directory of its own, no real endpoint, a deterministic embedder.
+for name in [name for name in os.environ if name.startswith(("AGENT_", "OPENAI_"))]:
+    if name not in {"AGENT_DATABASE_URL", "AGENT_REDIS_URL"}:
+        del os.environ[name]
+os.environ |= {
+    "AGENT_DATA_DIR": tempfile.mkdtemp(prefix="agentweb-test-"),
+    "AGENT_ALLOW_LLM": "0",
+    "AGENT_MODEL": "demo",
+    "AGENT_EMBEDDER": "hashed",
+    "DJANGO_SETTINGS_MODULE": "agentweb.settings",
+}
+
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture
+def alice(db: None) -> object:
+    """Owns what the tests make."""
+    from django.contrib.auth.models import User
+
+    return User.objects.create_user("alice")
+
+
+@pytest.fixture
+def bob(db: None) -> object:
+    """Must be refused whatever is alice's."""
+    from django.contrib.auth.models import User
+
+    return User.objects.create_user("bob")
+
+
+@pytest.fixture
+def admin(db: None) -> object:
+    from django.contrib.auth.models import User
+
+    return User.objects.create_superuser("admin", password="admin")
+
+
+@pytest.fixture(autouse=True)
+def _threads_let_go_of_the_database() -> Iterator[None]:
+    """The row threads keep their connections open; a test's database is emptied after it."""
+    yield
+    from django.db import connections
+
+    from chat.db import pool
+
+    if pool.cache_info().currsize:
+        executor = pool()
+        for future in [executor.submit(connections.close_all) for _thread in range(executor._max_workers)]:
+            future.result()
