@@ -7,10 +7,12 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Self
 from uuid import UUID, uuid4
 
 from channels.testing import WebsocketCommunicator
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -107,6 +109,9 @@ class Stage:
     async def answer(self, turn: Turn) -> str:
         found = await in_db(lambda: Message.objects.filter(turn=turn, role="agent").order_by("-id").first())
         return found.text if found else ""
+
+    def workspace(self) -> Path:
+        return Path(settings.AGENT_DATA_DIR) / "files" / str(self.conversation.id)
 
     def typed(self) -> str:
         """What streamed onto the page."""
