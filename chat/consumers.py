@@ -41,7 +41,7 @@ class SignedOut(AgentError):
     """You are not signed in any more."""
 
 
-class ConversationConsumer(AsyncWebsocketConsumer):
+class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels has no types
     """One page that shows one conversation."""
 
     conversation_id: UUID

@@ -8,5 +8,5 @@ from django.urls import path
 from chat.consumers import ConversationConsumer
 
 websocket_urlpatterns = [
-    path("ws/c/<uuid:conversation_id>/", ConversationConsumer.as_asgi()),  # type: ignore[arg-type]
+    path("ws/c/<uuid:conversation_id>/", ConversationConsumer.as_asgi()),
 ]

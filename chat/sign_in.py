@@ -17,7 +17,7 @@ class SignIn(auth_views.LoginView):
 
 
 @method_decorator(never_cache, name="dispatch")
-class OneTimeLink(SesameLoginView):
+class OneTimeLink(SesameLoginView):  # type: ignore[misc]  # sesame has no types
     """`/enter/?sesame=…&next=…`: the link from the terminal."""
 
     def login_failed(self) -> HttpResponseBase:

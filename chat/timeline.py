@@ -299,7 +299,7 @@ def _counted(args: Mapping[str, Any]) -> str:
 
 
 def brief_args(args: Any) -> str:
-    """Arguments in short: their values, as a person would read them out; characters that hide or turn text are shown."""
+    """Arguments in short: their values as one would read them out; what hides or turns text is made visible."""
     if not isinstance(args, Mapping):
         return words.seen(short(words.plain(args), BRIEF))
     values = [words.plain(value) for value in args.values() if value not in (None, "", [], {})]

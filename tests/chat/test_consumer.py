@@ -20,7 +20,7 @@ from django.utils.translation import get_language
 from agentweb.asgi import application
 from chat import events
 from chat.consumers import LONGEST_FRAME, NOT_FOUND, SIGNED_OUT, TOO_BIG, ConversationConsumer
-from chat.db import in_db, pool
+from chat.db import in_db
 from chat.models import Conversation, Iteration, Message, Turn
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,9 +29,8 @@ ORIGIN = b"http://localhost"
 
 @pytest.fixture(autouse=True)
 async def _closed_connections() -> AsyncIterator[None]:
-    """Threads outside the test hold connections of their own, which would lock the next test out."""
+    """The session of a socket is read in a thread that keeps its connection, which would lock the next test out."""
     yield
-    pool().submit(connections.close_all).result()
     await sync_to_async(connections.close_all)()
 
 
@@ -95,7 +94,7 @@ async def test_somebody_else_is_told_that_there_is_nothing() -> None:
 
 
 async def test_somebody_else_can_neither_say_nor_stop_nor_hear() -> None:
-    alice, conversation = await in_db(cast)
+    _alice, conversation = await in_db(cast)
     bob = await in_db(User.objects.create_user, "bob")
     own = await in_db(lambda: Conversation.objects.create(user=bob))
     turn = await in_db(lambda: Turn.objects.create(conversation=conversation, number=1, goal="x"))
