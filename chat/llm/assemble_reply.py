@@ -42,6 +42,8 @@ class ReplyAssembler:
         self._before: list[str] = []  # text before an end of thinking that had no beginning
         self._half = ""  # the first half of a surrogate pair
         self._model = ""
+        self._in_deltas = False
+        self._length = 0
         self._notes: list[str] = []
 
     @property
@@ -52,6 +54,11 @@ class ReplyAssembler:
     @property
     def unread(self) -> str:
         return self._reader.unread
+
+    @property
+    def length(self) -> int:
+        """Characters of text and thinking so far."""
+        return self._length
 
     @property
     def is_empty(self) -> bool:
@@ -78,11 +85,14 @@ class ReplyAssembler:
         part = self._deltas.calls[number]
         return part.name, part.arguments
 
-    # ---- events ------------------------------------------------------------------------------
+    # ---- events ----
 
     def _take(self, event: Json, shown: list[tuple[str, str]]) -> None:
         if event.get("error"):
             self.error = self.error or event["error"]
+            return
+        if "choices" not in event and isinstance(said := event.get("detail") or event.get("message"), str):
+            self.error = self.error or said  # an error without the usual wrapping
             return
         if isinstance(usage := event.get("usage"), dict):
             self.usage = usage  # the last one counts: interim ones are sums so far
@@ -95,7 +105,9 @@ class ReplyAssembler:
 
     def _choose(self, choice: Json, shown: list[tuple[str, str]]) -> None:
         delta = choice.get("delta")
-        if not isinstance(delta, dict):
+        if isinstance(delta, dict):
+            self._in_deltas = True
+        elif not self._in_deltas:  # a whole message behind its own deltas would double them
             delta = choice.get("message")
         if isinstance(delta, dict):
             if content := delta.get("content"):
@@ -111,7 +123,7 @@ class ReplyAssembler:
             if isinstance(refusal := delta.get("refusal"), str) and refusal:
                 self._say(refusal, shown)
         if not self.finish and isinstance(reason := choice.get("finish_reason"), str):
-            self.finish = reason.strip().lower()
+            self.finish = reason.strip().lower().replace("null", "").replace("none", "")
 
     def _grow(self, calls: Any) -> None:
         if (number := self._deltas.feed(calls)) >= 0:
@@ -124,6 +136,9 @@ class ReplyAssembler:
         for part in content if isinstance(content, list) else [content]:
             if isinstance(part, dict) and str(part.get("type")) in {"thinking", "reasoning", "reasoning_text"}:
                 self._think(_plain(part), shown)
+            elif isinstance(part, dict) and str(part.get("type")) in {"tool_use", "tool_call", "function_call"}:
+                arguments = part.get("input", part.get("arguments"))
+                self._grow([{"id": part.get("id"), "function": {"name": part.get("name"), "arguments": arguments}}])
             else:
                 self._say(_plain(part), shown)
 
@@ -133,10 +148,12 @@ class ReplyAssembler:
         if text and "\ud800" <= text[-1] <= "\udbff":
             text, self._half = text[:-1], text[-1]
         if text := mend(text):
+            self._length += len(text)
             self._keep(self._parts.feed(text), shown)
 
     def _think(self, text: str, shown: list[tuple[str, str]]) -> None:
         if text:
+            self._length += len(text)
             self._reasoning.append(text)
             shown.append((THOUGHT, mend(text)))
 
@@ -151,7 +168,7 @@ class ReplyAssembler:
             if text:
                 shown.append((kind, text))
 
-    # ---- the result --------------------------------------------------------------------------
+    # ---- the result ----
 
     def reply(self) -> Reply:
         """The whole answer; call `close` first."""

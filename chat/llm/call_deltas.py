@@ -83,7 +83,8 @@ class CallDeltas:
         if name and name != part.name:
             self._name(part, name)
         if isinstance(arguments, str):
-            part.args.append(arguments)
+            said_again = len(arguments) > 2 and arguments == part.arguments and part.is_whole()
+            part.args += [] if said_again else [arguments]
         elif isinstance(arguments, dict):
             part.args = [json.dumps(arguments, ensure_ascii=False)]
         return self.calls.index(part)
@@ -97,7 +98,11 @@ class CallDeltas:
                 part = last  # a number that counts fragments, not calls
         else:
             part = next((c for c in reversed(self.calls) if call_id and c.id == call_id), last)
-        if part is None or (call_id and part.id and call_id != part.id):
+        if part is None:
+            return self._new(index)
+        # Another id is another call, unless the endpoint makes up an id for every fragment of one.
+        other_id = bool(call_id and part.id and call_id != part.id)
+        if other_id and (part.is_whole() or (name and (name != part.name or not part.arguments.strip()))):
             return self._new(index)
         # Endpoints that number every call 0, or not at all, and give no ids: a name after a whole call starts another.
         if name and part.name and part.is_whole() and (_says_something(arguments) or (index is None and not call_id)):

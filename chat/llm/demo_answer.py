@@ -18,13 +18,15 @@ _CONTROL = {"set_plan", "revise_plan", "finish", "ask_user", "mark_step_failed",
 
 WHO = (
     (
-        "I am the **demo model**: a set of rules that stands in for a language model, so that you can try this page without one.\n\n"
+        "I am the **demo model**: a set of rules that stands in for a language model, "
+        "so that you can try this page without one.\n\n"
         "I can do a few things, and do them for real:\n"
         "- plan a trip: *Two nights in Xi'an from October 1. If it rains book a suite, otherwise a standard room.*\n"
         "- remember: *Remember that I prefer quiet rooms on a high floor.* — and then: *What do you know about me?*\n"
         "- work things out: *What is 17\\*23?*\n"
         "- keep notes: *Save a note: buy tea.* — *Read my notes.*\n\n"
-        "For anything else connect a language model: set `OPENAI_BASE_URL`, or start Ollama or llama.cpp on this machine."
+        "For anything else connect a language model: set `OPENAI_BASE_URL`, "
+        "or start Ollama or llama.cpp on this machine."
     ),
     (
         "我是**演示模型**：一组规则，用来代替语言模型，让你不连接模型也能试用这个页面。\n\n"
@@ -41,7 +43,8 @@ CANNOT = (
     "我是演示模型，只是一组规则，这件事我不会做。",
 )
 GREETINGS = re.compile(
-    r"^\s*(hi|hello|hey|good (morning|afternoon|evening)|thanks?( you)?|bye|你好|您好|嗨|早上好|下午好|晚上好|谢谢|再见)"
+    r"^\s*(hi|hello|hey|good (morning|afternoon|evening)|thanks?( you)?|bye"
+    r"|你好|您好|嗨|早上好|下午好|晚上好|谢谢|再见)"
     r"([\s!,.。！，~]+(there|agent))?[啊呀\s!.。！~]*$"
     r"|who are you|what (can|do) you do|what are you|\bhelp\b|你是谁|你能做什么|你会什么|帮助",
     re.IGNORECASE,
@@ -53,7 +56,7 @@ def small_talk(scene: Scene) -> str:
     return who if GREETINGS.search(scene.task) else CANNOT[scene.chinese] + who.split("\n\n", 1)[1]
 
 
-# ---- the answer at the end -----------------------------------------------------------------------
+# ---- the answer at the end ----
 
 
 def conclusion(scene: Scene) -> Json:
@@ -167,7 +170,7 @@ def _memories(data: Any, text: str) -> list[str]:
     return [line.strip(" -") for line in text.splitlines() if line.startswith("-")]
 
 
-# ---- narrow questions --------------------------------------------------------------------------
+# ---- narrow questions ----
 
 
 def structured(scene: Scene) -> str:

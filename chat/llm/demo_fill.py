@@ -13,16 +13,19 @@ from chat.llm.demo_read import Scene
 from chat.types import Json
 
 _REMEMBER = re.compile(
-    r"^\s*(please\s+|could you\s+|can you\s+)?(remember|keep in mind|note)( down)?( that|:)?\s*|^\s*(请|帮我|你)*(记住|记一下|记得|记着)[，,：:]?\s*",
+    r"^\s*(please\s+|could you\s+|can you\s+)?(remember|keep in mind|note)( down)?( that|:)?\s*"
+    r"|^\s*(请|帮我|你)*(记住|记一下|记得|记着)[，,：:]?\s*",
     re.IGNORECASE,
 )
 _NOTE = re.compile(
-    r"^.*?\b(?:note|file|memo)s?\b(?:\s+(?:called|named)\s+\S+)?(?:\s*(?:that|saying|with|about|:|-))+\s*|^.*?(?:笔记|文件|备忘录?)[，,：:]?\s*(?:内容是|写着|说)?\s*",
+    r"^.*?\b(?:note|file|memo)s?\b(?:\s+(?:called|named)\s+\S+)?(?:\s*(?:that|saying|with|about|:|-))+\s*"
+    r"|^.*?(?:笔记|文件|备忘录?)[，,：:]?\s*(?:内容是|写着|说)?\s*",
     re.IGNORECASE | re.DOTALL,
 )
 _FILE = re.compile(r"[\w\-./]+\.(?:txt|md|csv|json)\b", re.IGNORECASE)
 _FAULTS = re.compile(
-    r"\b(next:|likely cause|failed|error|rejected|refused|expired|not offered|do not fit|there is no|cannot|has no)\b|拒绝|失败",
+    r"\b(next:|likely cause|failed|error|rejected|refused|expired|not offered|do not fit|there is no|cannot|has no)\b"
+    r"|拒绝|失败",
     re.IGNORECASE,
 )
 _LIKES = re.compile(r"room|floor|quiet|bed|view|smok|breakfast|房|楼层|安静|床|早餐|烟", re.IGNORECASE)

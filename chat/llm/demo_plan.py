@@ -9,20 +9,41 @@ from dataclasses import dataclass
 from chat.llm import demo_read
 from chat.types import Json
 
-_INTENTS: tuple[tuple[str, str], ...] = (
-    ("forget", r"\bforget\b|忘记|忘掉|忘了吧"),
-    ("recall", (r"what do you (know|remember) about me|what (are|were) my\b|what do i (like|prefer)|do you (remember|know) (my|what i)"
-               r"|你(知道|记得|了解)我|我的(偏好|喜好)|我喜欢什么|记得我")),
-    ("remember", r"\bremember\b(?! (my|what))|keep in mind|请?记住|记一下我|帮我记着|\bi (really )?(prefer|always want)\b"),
-    ("save", r"\b(save|write|store|create|make|take)\b.{0,30}\b(note|file|memo)|\bnote down\b|(保存|写|记|存|建)(下|成|为|个|一个|一份|一条|到)*.{0,8}(笔记|文件|备忘)"),
-    ("delete", r"\b(delete|remove)\b.{0,30}\b(note|file)|删(除|掉).{0,10}(笔记|文件)"),
-    ("list", r"\b(list|which|what)\b.{0,20}\b(files|notes)\b|有(哪些|什么)(文件|笔记)|列出.{0,6}(文件|笔记)"),
-    ("read", r"\b(read|show|open|see)\b.{0,30}\b(notes?|files?|memo)|(读|看|打开|显示).{0,10}(笔记|文件|备忘)"),
-    ("book", r"\b(book|reserve|reservation)\b|预订|预定|订(?!单).{0,12}(房|酒店|套房|标准间|旅馆)|nights? in\b|住.{0,3}晚"),
-    ("hotels", r"\bhotels?\b|酒店|旅馆|宾馆"),
-    ("weather", r"\bweather\b|\brain(s|y|ing)?\b|\bforecast\b|\bsunny\b|\bumbrella\b|天气|下雨|雨天|晴天|带伞"),
-    ("time", r"what('s| is) the (time|date)|what time is it|what day is|which day is|现在几点|几点了|今天(是)?(几号|星期|周)|什么时间"),
-)  # fmt: skip
+_INTENTS: dict[str, tuple[str, ...]] = {
+    "forget": (r"\bforget\b", r"忘记|忘掉|忘了吧"),
+    "recall": (
+        r"what do you (know|remember) about me",
+        r"what (are|were) my\b|what do i (like|prefer)|do you (remember|know) (my|what i)",
+        r"你(知道|记得|了解)我|我的(偏好|喜好)|我喜欢什么|记得我",
+    ),
+    "remember": (
+        r"\bremember\b(?! (my|what))|keep in mind|\bi (really )?(prefer|always want)\b",
+        r"请?记住|记一下我|帮我记着",
+    ),
+    "save": (
+        r"\b(save|write|store|create|make|take)\b.{0,30}\b(note|file|memo)|\bnote down\b",
+        r"(保存|写|记|存|建)(下|成|为|个|一个|一份|一条|到)*.{0,8}(笔记|文件|备忘)",
+    ),
+    "delete": (r"\b(delete|remove)\b.{0,30}\b(note|file)", r"删(除|掉).{0,10}(笔记|文件)"),
+    "list": (r"\b(list|which|what)\b.{0,20}\b(files|notes)\b", r"有(哪些|什么)(文件|笔记)|列出.{0,6}(文件|笔记)"),
+    "read": (
+        r"\b(read|show|open|see)\b.{0,30}\b(notes?|files?|memo)",
+        r"(读|看|打开|显示).{0,10}(笔记|文件|备忘)",
+    ),
+    "book": (
+        r"\b(book|reserve|reservation)\b|nights? in\b",
+        r"预订|预定|订(?!单).{0,12}(房|酒店|套房|标准间|旅馆)|住.{0,3}晚",
+    ),
+    "hotels": (r"\bhotels?\b", r"酒店|旅馆|宾馆"),
+    "weather": (
+        r"\bweather\b|\brain(s|y|ing)?\b|\bforecast\b|\bsunny\b|\bumbrella\b",
+        r"天气|下雨|雨天|晴天|带伞",
+    ),
+    "time": (
+        r"what('s| is) the (time|date)|what time is it|what day is|which day is",
+        r"现在几点|几点了|今天(是)?(几号|星期|周)|什么时间",
+    ),
+}
 _TOOLS: dict[str, tuple[str, ...]] = {
     "remember": ("remember",),
     "recall": ("search_memory",),
@@ -64,8 +85,8 @@ class Intentions:
 
 def understand(task: str, catalogue: tuple[str, ...]) -> Intentions:
     found: list[tuple[int, str]] = []
-    for intent, pattern in _INTENTS:
-        if match := re.search(pattern, task, re.IGNORECASE):
+    for intent, patterns in _INTENTS.items():
+        if match := re.search("|".join(patterns), task, re.IGNORECASE):
             found.append((match.start(), intent))
     if (total := demo_read.arithmetic(task)) and not any(i in {"book", "hotels", "weather"} for _, i in found):
         found.append((max(0, task.find(total[:1])), "sum"))
@@ -115,10 +136,12 @@ def conditions(scene: demo_read.Scene) -> list[Json]:
     """The rule "if it rains X, otherwise Y" of a task."""
     task = scene.task
     patterns = (
-        r"if it (?:rains|is rain(?:ing|y))[^,;:]*?[,;:]?\s*(?P<yes>[^.;]*?)[,;.]?\s*(?:otherwise|else|if not)[,:]?\s*(?P<no>[^.;\n]+)",
+        r"if it (?:rains|is rain(?:ing|y))(?: (?:on )?(?:that day|then|there))?\s*[,;:]?\s*(?P<yes>[^.;]*?)"
+        r"[,;.]?\s*(?:otherwise|else|if not)[,:]?\s*(?P<no>[^.;\n]+)",
         r"(?P<yes>[^.,;]*?) if it rains[^,;.]*[,;]\s*(?:otherwise|else|if not)[,:]?\s*(?P<no>[^.;\n]+)",
         r"(?P<no>[^.,;]*?),? unless it rains[^,;.]*[,;]\s*(?:then|in which case)?\s*(?P<yes>[^.;\n]+)",
-        r"(?:如果|要是|若|假如)?\s*(?:当天|那天)?(?:下雨|有雨|雨天)[^,，。;；]*?(?:就|则|的话)?[,，]?\s*(?P<yes>[^,，。;；]*?)[,，。;；]\s*(?:否则|不然|要不|如果?不下雨|不下雨|晴天)(?:就|则|的话)?[,，]?\s*(?P<no>[^,，。;；\n]+)",
+        r"(?:如果|要是|若|假如)?\s*(?:当天|那天)?(?:下雨|有雨|雨天)[^,，。;；]*?(?:就|则|的话)?[,，]?\s*(?P<yes>[^,，。;；]*?)"
+        r"[,，。;；]\s*(?:否则|不然|要不|如果?不下雨|不下雨|晴天)(?:就|则|的话)?[,，]?\s*(?P<no>[^,，。;；\n]+)",
     )
     for pattern in patterns:
         if found := re.search(pattern, task, re.IGNORECASE):

@@ -168,7 +168,7 @@ def as_json(text: str) -> Any:
         return None
 
 
-# ---- values in words --------------------------------------------------------------------------
+# ---- values in words ----
 
 
 def dates(text: str, today: date) -> list[date]:

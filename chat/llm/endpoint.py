@@ -17,13 +17,14 @@ from chat.types import Json
 # What a reply can do without; dropped when an endpoint refuses it.
 _OPTIONAL = ("stream_options", "temperature", "tool_choice", "response_format")
 _NO_TOOLS = re.compile(
-    r"(does not|doesn't|not) support(ed)? (tool|function)|(tool|function)s?( use| calling| param)?\W+(is |are )?not support"
+    r"(does not|doesn't|not) support(ed)? (tool|function)"
+    r"|(tool|function)s?( use| calling| param)?\W+(is |are )?not support"
     r"|no endpoints found that support tool|requires?.{0,20}--(jinja|enable-auto-tool-choice)|tool-call-parser",
     re.IGNORECASE,
 )
 _STRANGE_FIELD = re.compile(
-    r"extra (inputs|fields)|not permitted|unrecogni[sz]ed|unsupported|unknown|unexpected|not (supported|allowed)|invalid"
-    r"|does not support|additional propert",
+    r"extra (inputs|fields)|not permitted|unrecogni[sz]ed|unsupported|unknown|unexpected|not (supported|allowed)"
+    r"|invalid|does not support|additional propert",
     re.IGNORECASE,
 )
 _TEXT_FOR_CALLS = 2  # so often words came where a call was required, and never a call: ask by JSON

@@ -19,7 +19,8 @@ LONGEST_WAIT = 60.0  # seconds; an endpoint that asks for more is given up
 
 _CONTEXT = re.compile(
     r"exceed_context_size|context_length_exceeded|(maximum|available|model'?s?) context|context (size|length|window)"
-    r"|prompt is too long|(input|request|prompt).{0,40}too (long|large|many tokens)|reduce (the|your) (length|prompt|input)"
+    r"|prompt is too long|(input|request|prompt).{0,40}too (long|large|many tokens)"
+    r"|reduce (the|your) (length|prompt|input)"
     r"|too many (input )?tokens|max(imum)?_?( model| input)?_?(len|length|tokens).{0,40}exceed|no user query found",
     re.IGNORECASE,
 )

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 5.0
 AFTER_FINISH_SECONDS = 5.0  # how long the end of the stream may take once the reply is complete
 MOST_BYTES = 32_000_000  # of one reply
+CHARS_PER_TOKEN, LEAST_CHARS = 20, 100_000  # text beyond this shows that an endpoint ignores max_tokens
 BACK_OFF = 0.4  # seconds; doubled with each failure
 LEARNINGS = 6  # refusals after which a request is changed and sent again
 _SILENT_CUT = 0.6  # a prompt counted below this share of what was sent has lost its beginning
@@ -135,7 +136,7 @@ class OpenAILLM:
                 continue
             return self._account(request, body, reply, tries, native=native)
 
-    # ---- one try ------------------------------------------------------------------------------
+    # ---- one try ----
 
     async def _stream(self, body: Json, assembler: ReplyAssembler, relay: Relay, offered: tuple[str, ...]) -> None:
         by_json = bool(offered) and "tools" not in body
@@ -153,7 +154,7 @@ class OpenAILLM:
                 relay.calls(assembler.grown)
                 assembler.grown = set()
 
-        size = 0
+        size, most = 0, max(LEAST_CHARS, CHARS_PER_TOKEN * body.get(self.endpoint.token_field, 0))
         async with self._open(body) as chunks:
             try:
                 async with asyncio.timeout(None) as limit:
@@ -163,8 +164,8 @@ class OpenAILLM:
                         size += len(chunk)
                         if assembler.ended or assembler.error:
                             break
-                        if size > MOST_BYTES:
-                            assembler.broken = True
+                        if assembler.length > most or size > MOST_BYTES:
+                            assembler.finish = assembler.finish or "length"  # it does not keep to its limit
                             break
                         if assembler.finish and limit.when() is None:
                             limit.reschedule(asyncio.get_running_loop().time() + AFTER_FINISH_SECONDS)
@@ -223,7 +224,7 @@ class OpenAILLM:
             )
         return clients[key]
 
-    # ---- the next try -------------------------------------------------------------------------
+    # ---- the next try ----
 
     async def _learnt(self, fault: Fault, body: Json, tries: _Tries, on_notice: OnNotice | None) -> bool:
         tries.learnt += 1
@@ -256,7 +257,7 @@ class OpenAILLM:
         nothing = not reply.text and not reply.calls and reply.finish == "stop"
         return tries.broke == 0 and (nothing or reply.finish == "cut")
 
-    # ---- the account --------------------------------------------------------------------------
+    # ---- the account ----
 
     def _account(self, request: Request, body: Json, reply: Reply, tries: _Tries, *, native: bool) -> Reply:
         notes = list(reply.notes)

@@ -5,7 +5,6 @@ pieces of text and calls -> on_text, on_call.  Touches: a task of its own while 
 
 import asyncio
 import inspect
-import os
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
@@ -63,11 +62,11 @@ class Relay:
         if self.on_text is None or kind in self._muted:
             return
         if expected := self._expected.get(kind):
-            known = os.path.commonprefix((expected, text))
-            if len(known) < min(len(expected), len(text)):
+            both = min(len(expected), len(text))
+            if expected[:both] != text[:both]:
                 self._muted.add(kind)
                 return
-            self._expected[kind], text = expected[len(known) :], text[len(known) :]
+            self._expected[kind], text = expected[both:], text[both:]
             if not text:
                 return
         self._shown.setdefault(kind, []).append(text)

@@ -36,7 +36,7 @@ Ask = Callable[[list[Json]], Awaitable[int]]
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
-# ---- the endpoint -----------------------------------------------------------------------------------------------
+# ---- the endpoint ----
 
 
 async def serve(tokens: int, delay: float) -> None:
@@ -74,7 +74,7 @@ def _chunk(data: bytes) -> bytes:
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 
-# ---- the clients ------------------------------------------------------------------------------------------------------
+# ---- the clients ----
 
 
 @asynccontextmanager
@@ -145,7 +145,7 @@ CLIENTS: dict[str, Callable[[str], AbstractAsyncContextManager[Ask]]] = {
 }
 
 
-# ---- the measures ---------------------------------------------------------------------------------------------------------
+# ---- the measures ----
 
 
 async def tokens_at_once(name: str, url: str, streams: int, tokens: int, delay: float) -> None:

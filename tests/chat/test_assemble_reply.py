@@ -66,7 +66,11 @@ SAVE = '{"text": "茶"}'
             id="in fragments",
         ),
         pytest.param(
-            [fragment(None, "a", "save_note", ""), fragment(None, None, None, SAVE[:5]), fragment(None, None, None, SAVE[5:])],
+            [
+                fragment(None, "a", "save_note", ""),
+                fragment(None, None, None, SAVE[:5]),
+                fragment(None, None, None, SAVE[5:]),
+            ],
             [("a", "save_note", SAVE)],
             id="without index",
         ),
@@ -101,8 +105,16 @@ SAVE = '{"text": "茶"}'
             id="name and id said as null later",
         ),
         pytest.param(
-            [event({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "save_note", "arguments": SAVE}}]}),
-             event({"tool_calls": [{"index": 0, "id": None, "type": None, "function": {"name": None, "arguments": None}}]})],
+            [
+                event({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "save_note", "arguments": SAVE}}]}),
+                event(
+                    {
+                        "tool_calls": [
+                            {"index": 0, "id": None, "type": None, "function": {"name": None, "arguments": None}}
+                        ]
+                    }
+                ),
+            ],
             [("a", "save_note", SAVE)],
             id="nulls at the end",
         ),
@@ -112,19 +124,61 @@ SAVE = '{"text": "茶"}'
             id="id and name in every fragment",
         ),
         pytest.param(
-            [fragment("0", 7, "save_note", SAVE)], [("7", "save_note", SAVE)], id="numbers and texts swapped"
+            [fragment(0, "a", "save_note", ""), fragment(0, "b", None, SAVE[:4]), fragment(0, "c", None, SAVE[4:])],
+            [("a", "save_note", SAVE)],
+            id="a new id for every fragment",
         ),
+        pytest.param(
+            [fragment(0, "a", "save_note", SAVE[:4]), fragment(0, "a", None, SAVE[4:]), fragment(0, "a", None, SAVE)],
+            [("a", "save_note", SAVE)],
+            id="the whole said again at the end",
+        ),
+        pytest.param(
+            [fragment(None, "a", "list_notes", ""), fragment(None, "b", "list_notes", "")],
+            [("a", "list_notes", ""), ("b", "list_notes", "")],
+            id="two without arguments and index",
+        ),
+        pytest.param(
+            [event({"content": [{"type": "tool_use", "id": "a", "name": "save_note", "input": {"text": "茶"}}]})],
+            [("a", "save_note", SAVE)],
+            id="a call among the content parts",
+        ),
+        pytest.param([fragment("0", 7, "save_note", SAVE)], [("7", "save_note", SAVE)], id="numbers and texts swapped"),
         pytest.param(
             [fragment(0, "a", "save_note", {"text": "茶"})], [("a", "save_note", SAVE)], id="arguments as an object"
         ),
-        pytest.param([fragment(0, "a", "save_note<|channel|>commentary", SAVE)], [("a", "save_note", SAVE)], id="template mark on the name"),
-        pytest.param([fragment(0, "a", "functions.save_note:0", SAVE)], [("a", "save_note", SAVE)], id="prefix and number on the name"),
-        pytest.param([fragment(0, "a", "save_", ""), fragment(0, None, "note", SAVE)], [("a", "save_note", SAVE)], id="name in two parts"),
-        pytest.param([fragment(0, "a", "no_such_tool", "{}")], [("a", "no_such_tool", "{}")], id="unknown tools are left to the loop"),
-        pytest.param([event({"function_call": {"name": "save_note", "arguments": SAVE}})], [("own-0", "save_note", SAVE)], id="the old form"),
-        pytest.param([event({"tool_calls": None}), event({"tool_calls": [None, {}]}), event({"tool_calls": []})], [], id="nothing in many forms"),
+        pytest.param(
+            [fragment(0, "a", "save_note<|channel|>commentary", SAVE)],
+            [("a", "save_note", SAVE)],
+            id="template mark on the name",
+        ),
+        pytest.param(
+            [fragment(0, "a", "functions.save_note:0", SAVE)],
+            [("a", "save_note", SAVE)],
+            id="prefix and number on the name",
+        ),
+        pytest.param(
+            [fragment(0, "a", "save_", ""), fragment(0, None, "note", SAVE)],
+            [("a", "save_note", SAVE)],
+            id="name in two parts",
+        ),
+        pytest.param(
+            [fragment(0, "a", "no_such_tool", "{}")],
+            [("a", "no_such_tool", "{}")],
+            id="unknown tools are left to the loop",
+        ),
+        pytest.param(
+            [event({"function_call": {"name": "save_note", "arguments": SAVE}})],
+            [("own-0", "save_note", SAVE)],
+            id="the old form",
+        ),
+        pytest.param(
+            [event({"tool_calls": None}), event({"tool_calls": [None, {}]}), event({"tool_calls": []})],
+            [],
+            id="nothing in many forms",
+        ),
     ],
-)  # fmt: skip
+)
 def test_fragments_become_calls(fragments: list[Json], expected: list[tuple[str, str, str]]) -> None:
     reply = assemble(body(*fragments, END))
     assert [(call.id, call.name, call.arguments) for call in reply.calls] == expected
@@ -312,6 +366,11 @@ def test_odd_events_are_passed_over() -> None:
     assert reply.text == "Hi there"
 
 
+def test_a_whole_message_behind_its_deltas_is_not_added_again() -> None:
+    repeat = {"choices": [{"index": 0, "message": {"content": "Hi there"}, "finish_reason": "stop"}]}
+    assert assemble(body(event({"content": "Hi"}), event({"content": " there"}), repeat)).text == "Hi there"
+
+
 def test_a_plain_body_is_read_like_a_stream() -> None:
     message = {
         "role": "assistant",
@@ -333,6 +392,7 @@ def test_a_plain_body_is_read_like_a_stream() -> None:
         b'error: {"message": "overloaded"}\n\n',
         b'{"error": {"message": "overloaded"}}',
         b'data: {"choices": null, "error": "overloaded"}\n\n',
+        b'{"detail": "overloaded"}',
     ],
 )
 def test_an_error_in_the_body_is_seen(raw: bytes) -> None:
@@ -359,7 +419,7 @@ def test_surrogates_split_over_deltas_are_joined_and_lone_ones_dropped() -> None
     assert assemble(raw).text == "a🍵bc"
 
 
-# ---- any way of cutting a stream gives the same reply ----------------------------------------------------
+# ---- any way of cutting a stream gives the same reply ----
 
 TEXTS = st.lists(
     st.sampled_from(
@@ -448,10 +508,11 @@ def test_what_is_shown_while_it_streams_is_what_the_reply_holds(text: str, data:
     )
 )
 def test_no_event_of_any_shape_breaks_the_assembler(value: Any) -> None:
-    shapes: list[Any] = [value, {"choices": value}, {"choices": [value]}, event(value), event({"content": value}), event({"tool_calls": value}),
-                         event({"tool_calls": [value]}), event({"tool_calls": [{"index": value, "id": value, "function": value}]}),
-                         event({"tool_calls": [{"function": {"name": value, "arguments": value}}]}), event({}, value), {"usage": value},
-                         {"usage": {"prompt_tokens": value, "prompt_tokens_details": value}}, event({"reasoning": value}), {"model": value}]  # fmt: skip
+    calls = [value, {"index": value, "id": value, "function": value}, {"function": {"name": value, "arguments": value}}]
+    shapes: list[Any] = [value, {"choices": value}, {"choices": [value]}, event(value), event({}, value)]
+    shapes += [event({"content": value}), event({"reasoning": value}), event({"tool_calls": value})]
+    shapes += [event({"tool_calls": [call]}) for call in calls]
+    shapes += [{"usage": value}, {"usage": {"prompt_tokens": value, "prompt_tokens_details": value}}, {"model": value}]
     assemble(body(*shapes))
 
 

@@ -73,6 +73,13 @@ async def test_an_end_that_never_comes_does_not_hold_a_complete_reply(monkeypatc
     assert (reply.text, reply.finish) == ("Hi", "stop")
 
 
+async def test_an_endpoint_that_never_stops_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chat.llm.openai_api.LEAST_CHARS", 2_000)
+    llm = ScriptedLLM([{"text": "and so on " * 10_000}])
+    reply = await llm.reply(ask())
+    assert reply.finish == "length" and len(reply.text) < 3_000 and llm.transport.left_early == 1
+
+
 async def test_a_silent_endpoint_is_given_up_after_the_set_time(settings: Any) -> None:
     settings.AGENT_LLM_TIMEOUT, settings.AGENT_LLM_RETRIES = 0.05, 0
 
@@ -84,14 +91,14 @@ async def test_a_silent_endpoint_is_given_up_after_the_set_time(settings: Any) -
     port = server.sockets[0].getsockname()[1]
     settings.AGENT_ALLOW_LLM = True
     llm = OpenAILLM(base_url=f"http://127.0.0.1:{port}/v1", model="m")
-    with pytest.raises(LLMUnavailable, match="silent for 0.05 s"):
+    with pytest.raises(LLMUnavailable, match=r"silent for 0\.05 s"):
         await llm.reply(ask())
     server.close()
 
 
 async def test_an_address_where_nothing_listens_is_named(settings: Any) -> None:
     settings.AGENT_LLM_RETRIES, settings.AGENT_ALLOW_LLM = 0, True
-    with pytest.raises(LLMUnavailable, match="127.0.0.1:9"):
+    with pytest.raises(LLMUnavailable, match="cannot be reached"):
         await OpenAILLM(base_url="http://127.0.0.1:9/v1", model="m").reply(ask())
 
 
@@ -101,7 +108,7 @@ async def test_real_endpoints_can_be_switched_off(settings: Any) -> None:
         await OpenAILLM(base_url="http://127.0.0.1:9/v1", model="m").reply(ask())
 
 
-# ---- what is sent ---------------------------------------------------------------------------------------------
+# ---- what is sent ----
 
 
 async def test_a_request_says_what_it_must() -> None:
@@ -148,7 +155,7 @@ def test_a_call_without_an_id_is_sent_with_one_that_its_result_can_name() -> Non
     assert prepared[1]["tool_call_id"] == prepared[0]["tool_calls"][0]["id"] != ""
 
 
-# ---- the script ---------------------------------------------------------------------------------------------------
+# ---- the script ----
 
 
 async def test_a_script_plays_in_order_and_says_when_it_is_over() -> None:
@@ -168,7 +175,7 @@ async def test_structured_questions_can_have_a_script_of_their_own() -> None:
     assert (await llm.reply(ask())).text == "words"
 
 
-# ---- tokens and prices ----------------------------------------------------------------------------------------------
+# ---- tokens and prices ----
 
 
 @pytest.mark.parametrize(
@@ -208,7 +215,7 @@ def test_prices_come_from_the_operator_then_the_list_then_nobody(settings: Any) 
     assert price.cost(use, model="m", base_url="http://127.0.0.1/v1") == 3.0
 
 
-# ---- choosing ---------------------------------------------------------------------------------------------------------
+# ---- choosing ----
 
 
 @pytest.fixture(autouse=True)
@@ -231,7 +238,7 @@ class Models:
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(self.body)}\r\nconnection: close\r\n\r\n"
+        head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(self.body)}\r\nconnection: close\r\n\r\n"
         writer.write(head.encode() + self.body)
         await writer.drain()
         writer.close()

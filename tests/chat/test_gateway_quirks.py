@@ -169,9 +169,7 @@ async def test_a_wait_beyond_patience_is_given_up_at_once() -> None:
             "n_ctx": 6000,
             "n_prompt_tokens": 9000,
         },
-        {
-            "message": "This model's maximum context length is 6000 tokens. However, your messages resulted in 9000 tokens."
-        },
+        {"message": "This model's maximum context length is 6000 tokens. However, you sent 9000 tokens."},
     ],
 )
 async def test_a_request_that_is_too_long_says_how_long_it_may_be(error: Json) -> None:
@@ -200,7 +198,7 @@ async def test_what_an_endpoint_refused_is_remembered() -> None:
     ("message", "field"),
     [
         (
-            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead.",
             "max_tokens",
         ),
         ("Unsupported value: 'temperature' does not support 0.0 with this model.", "temperature"),

@@ -68,6 +68,10 @@ def arguments(text: str, finish: str = "tool_calls") -> Policy:
     return policy
 
 
+def named(name: str) -> Policy:
+    return lambda body: {"calls": [{"name": name, "args": ARGS}]} if plain(body) is CALL else WORDS
+
+
 def once(bad: Policy) -> Policy:
     """The first request of each kind goes wrong, the same one again goes well."""
     seen: set[str] = set()
@@ -181,7 +185,7 @@ HARMLESS: dict[str, Policy] = {
     "text behind the arguments": arguments(json.dumps(ARGS) + "\n</tool_call>\n{}"),
     "relaxed JSON": arguments("{text: 'likes oolong 茶',}"),
     "escaped characters": arguments(json.dumps(ARGS)),
-    "a template mark on the name": lambda b: {"calls": [{"name": "save_note<|channel|>commentary", "args": ARGS}]} if plain(b) is CALL else WORDS,
+    "a template mark on the name": named("save_note<|channel|>commentary"),
     "the call as tagged text": as_text(lambda call: f"<tool_call>\n{call}\n</tool_call>"),
     "the call as bare JSON": as_text(lambda call: call),
     "calls with finish reason stop": lambda body: {**plain(body), "finish": "stop"},
@@ -200,7 +204,7 @@ HARMLESS: dict[str, Policy] = {
     "an error half-way once": once(half(lambda body: {"error": {"message": "overloaded"}})),
     "nothing once": once(nothing),
     "only reasoning once": once(lambda body: {"text": "", "reasoning": "let me think", "usage": None}),
-    "busy once": once(lambda body: {"status": 429, "error": {"message": "slow down"}, "headers": {"retry-after": "0.01"}}),
+    "busy once": once(lambda body: {"status": 429, "headers": {"retry-after": "0.01"}, "error": {"message": "busy"}}),
     "a fault once": once(lambda body: {"status": 500, "error": {"message": "oops"}}),
     "strict about fields": strict,
     "no tools at all": no_tools,
