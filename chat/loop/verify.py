@@ -70,7 +70,11 @@ async def verify(snapshot: Snapshot, results: Sequence[ToolResult], llm: LLM) ->
 
 def _written(snapshot: Snapshot) -> list[ToolCall]:
     """The calls of this turn that may be evidence, as rows have them."""
-    return list(ToolCall.objects.filter(turn_id=snapshot.turn_id).select_related("iteration").order_by("iteration__number", "index"))
+    return list(
+        ToolCall.objects.filter(turn_id=snapshot.turn_id)
+        .select_related("iteration")
+        .order_by("iteration__number", "index")
+    )
 
 
 # ---- the step ------------------------------------------------------------------------------------------------
@@ -181,12 +185,9 @@ async def _conditions(snapshot: Snapshot, calls: Sequence[ToolCall], found: Find
         if decided is None:
             continue
         status, quote = decided
-        await in_db(conditions.settle, snapshot.turn_id, condition.key, status, quote=quote, how=how, iteration=snapshot.number)
-        follows = condition.then if status == "yes" else condition.otherwise
-        found.notes.append(_("Condition decided: %(question)s %(answer)s") % {
-            "question": condition.question,
-            "answer": f"{_('yes') if status == 'yes' else _('no')} → {follows}" if follows else status,
-        })
+        await in_db(
+            conditions.settle, snapshot.turn_id, condition.key, status, quote=quote, how=how, iteration=snapshot.number
+        )
 
 
 def _due(snapshot: Snapshot, condition: ConditionView) -> bool:
@@ -197,7 +198,9 @@ def _due(snapshot: Snapshot, condition: ConditionView) -> bool:
     carrier = next((step for step in plan.steps if step.when.get("condition") == condition.key), None)
     if condition.decided_by or carrier is None:
         return condition.decided_by in ("", snapshot.step.key)
-    return carrier in plans.ready(plan) or all(step.index > carrier.index for step in plan.open_steps if step != carrier)
+    return carrier in plans.ready(plan) or all(
+        step.index > carrier.index for step in plan.open_steps if step != carrier
+    )
 
 
 # ---- no call at all ----------------------------------------------------------------------------------------------
@@ -221,7 +224,10 @@ def _answer(snapshot: Snapshot, call: ToolCall) -> dict[str, Any]:
     given = dict(call.result)
     plan = plans.current(snapshot.turn_id)
     left = [step.title for step in plan.steps if step.status in {"pending", "running", "failed"}] if plan else []
-    given["open_points"] = [*given.get("open_points", []), *(title for title in left if title not in given.get("open_points", []))]
+    given["open_points"] = [
+        *given.get("open_points", []),
+        *(title for title in left if title not in given.get("open_points", [])),
+    ]
     return given
 
 
