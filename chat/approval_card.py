@@ -29,6 +29,11 @@ class ArgRow:
     text: str
     because: str
     block: bool  # long or structured: shown as a block
+    items: tuple[str, ...] = ()  # a list of simple values, each on its own
+
+    @property
+    def brief(self) -> str:
+        return ", ".join(self.items) or self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,14 +181,16 @@ def arg_row(name: str, value: Any, schema: Mapping[str, Any], label: str, becaus
     text = words.plain(value) if simple else words.pretty(value)
     if isinstance(value, str) and bare(schema).get("format") == "date":
         text = words.calendar(value)
-    if isinstance(value, list) and value and all(isinstance(item, str | int | float) for item in value):
-        text = "\n".join(words.plain(item) for item in value)
+    items: tuple[str, ...] = ()
+    if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
+        text, items = "", tuple(words.seen(words.plain(item)) for item in value)
     return ArgRow(
         name=name,
         label=label or name.replace("_", " ").capitalize(),
         text=words.seen(text) if text else _("(empty)"),
         because=because,
         block=len(text) > LONG or "\n" in text,
+        items=items,
     )
 
 
@@ -217,7 +224,7 @@ def decided(approval: Approval, user_id: int) -> str:
         by = _("you") if approval.decided_by_id == user_id else approval.decided_by.get_username()
     status = approval.get_status_display()
     if approval.status == Approval.Status.USED:
-        status = Approval.Status.GRANTED.label
+        status = str(Approval.Status.GRANTED.label)
     if approval.status == Approval.Status.ASKED:
         return str(_("Withdrawn"))
     edited = _(", edited") if approval.edited else ""

@@ -122,6 +122,10 @@ def field_for(declared: Mapping[str, Any], value: Any, *, needed: bool) -> forms
         return forms.FloatField(required=needed, widget=forms.NumberInput({"step": "any"}), **limits(schema))
     if kind == "string":
         return text_field(schema, value, needed=needed)
+    if of_lines(schema, value):
+        return Lines(
+            required=needed and bool(schema.get("minItems")), widget=forms.Textarea({"rows": 3, "dir": "auto"})
+        )
     return ExactJson(required=needed, widget=forms.Textarea({"rows": 4, "spellcheck": "false", "class": "mono"}))
 
 
@@ -146,6 +150,34 @@ def choice(choices: list[Any], value: Any, *, needed: bool = False) -> forms.Fie
     if not needed or value not in choices:
         options.insert(0, ("", "–"))
     return JsonChoice(choices=options, required=needed, coerce=json.loads, empty_value=None)
+
+
+class Lines(forms.CharField):
+    """A list of texts, one on each line; empty lines are none."""
+
+    widget = forms.Textarea
+
+    def to_python(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return value
+        return [line.strip() for line in str(value or "").splitlines() if line.strip()]
+
+    def validate(self, value: Any) -> None:
+        if self.required and not value:
+            raise forms.ValidationError(self.error_messages["required"])
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return bool(self.to_python(data) != (initial or []))
+
+
+def of_lines(schema: Mapping[str, Any], value: Any) -> bool:
+    """Whether a list can be told by its lines: texts, without line ends or spaces at the rim."""
+    texts = schema.get("type") == "array" and (schema.get("items") or {}).get("type") == "string"
+    held = value if isinstance(value, list) else []
+    return texts and all(isinstance(item, str) and item.split("\n") == [item.strip()] and item for item in held)
 
 
 class JsonChoice(forms.TypedChoiceField):

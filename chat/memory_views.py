@@ -9,19 +9,20 @@ from typing import Any
 from uuid import UUID
 
 from django.core.paginator import Paginator
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import QuerySet
 from django.http import HttpResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from chat import events, panel_memory
+from chat import events, panel_memory, words
 from chat.owned import PersonRequest, conversation_of, signed_in
 from chat.panel_views import CONFLICT, REFUSED, show
 from memory import forget, records
-from memory.models import MemoryRecord
+from memory.models import MemoryRecord, UserMemory
+from memory.types import Receipt
 
 PAGE = 25
 
@@ -32,7 +33,7 @@ class Said:
 
     notice: str = ""
     status: int = 200
-    receipt: dict[str, Any] | None = None
+    receipt: forget.ForgetReceipt | None = None
 
 
 @signed_in
@@ -51,7 +52,7 @@ def act(request: PersonRequest) -> HttpResponse:
     """The same from the page of all memories."""
     said = do(request.user.pk, request.POST)
     events.tell_user_sync(request.user.pk, "memory-changed")
-    return listing(request, said)
+    return listing(request, said, "#list" if request.htmx else "")
 
 
 def do(user_id: int, posted: QueryDict) -> Said:
@@ -62,27 +63,43 @@ def do(user_id: int, posted: QueryDict) -> Said:
     if not mine:
         return Said(notice=_("It is no longer there."), status=CONFLICT)
     if op == "correct":
-        text = posted.get("text", "").strip()
-        if not text:
-            return Said(notice=_("A memory needs words; to be rid of it, forget it."), status=REFUSED)
-        records.edit(user_id, mine[0], text, by=user_id)
-        return Said(notice=_("Corrected. The agent uses the new words from now on."))
+        return receipt(records.edit(user_id, mine[0], posted.get("text", ""), user_id))
     if op in {"pin", "unpin"}:
         records.pin(user_id, mine[0], op == "pin")
         return Said()
-    if op in {"accept", "restore"}:
-        records.restore(user_id, mine[0])
-        return Said(notice=_("Kept."))
+    if op == "accept":
+        return receipt(records.accept(user_id, mine[0]))
     if op == "drop":
-        records.retire(user_id, mine[0], _("not wanted"))
-        return Said(notice=_("Not kept."))
+        records.decline(user_id, mine[0])
+        return Said(notice=_("Not kept, and not proposed again."))
+    if op == "retire":
+        records.retire(user_id, mine[0])
+        return Said(notice=_("Retired: it is no longer recalled."))
+    if op == "restore":
+        records.restore(user_id, mine[0])
+        return Said(notice=_("Back in force."))
+    if op == "unmerge":
+        count = records.unmerge(user_id, mine[0])
+        return Said(notice=ngettext("%(n)d memory is back.", "%(n)d memories are back.", count) % {"n": count})
     if op == "forget":
-        return Said(receipt=receipt_of(forget.forget(user_id, mine)))
+        return Said(receipt=forget.forget(user_id, mine))
     return Said(notice=_("Nothing was changed."), status=REFUSED)
 
 
-def receipt_of(receipt: Any) -> dict[str, Any]:
-    return {"title": _("Forgotten."), "lines": []}
+def receipt(done: Receipt) -> Said:
+    """What became of a correction or a proposal, in words."""
+    notice = f"{words.WRITTEN.get(done.status, done.status)}. {done.reason}".strip()
+    return Said(notice=notice, status=REFUSED if done.status == "refused" else 200)
+
+
+@signed_in
+@require_POST
+def set_mode(request: PersonRequest) -> HttpResponse:
+    """How this person's memory learns: by itself, after asking, or not at all."""
+    chosen = request.POST.get("mode", "")
+    if chosen in UserMemory.Mode.values:
+        records.set_mode(request.user.pk, chosen)
+    return redirect("memories")
 
 
 @signed_in
@@ -92,7 +109,7 @@ def memories(request: PersonRequest) -> HttpResponse:
     return listing(request, Said())
 
 
-def listing(request: PersonRequest, said: Said) -> HttpResponse:
+def listing(request: PersonRequest, said: Said, part: str = "") -> HttpResponse:
     asked = request.POST if request.method == "POST" else request.GET
     rows = found(request.user.pk, asked)
     page = Paginator(rows, PAGE).get_page(asked.get("page"))
@@ -107,8 +124,19 @@ def listing(request: PersonRequest, said: Said) -> HttpResponse:
         "asked": {name: asked.get(name, "") for name in ("q", "kind", "status", "edit", "forget")},
         "keep": keep.urlencode() + "&" if keep else "",
         "said": said,
+        "forgetting": previewed(request) if request.method == "GET" else None,
+        "mode": records.mode(request.user.pk),
+        "modes": UserMemory.Mode.choices,
     }
-    return render(request, "memories/page.html", context, status=said.status)
+    return render(request, f"memories/page.html{part}", context, status=said.status)
+
+
+def previewed(request: PersonRequest) -> forget.Preview | None:
+    """What forgetting would take with it: one memory, or all that fits the words searched for."""
+    asked = request.GET.get("forget", "")
+    if asked == "found" and request.GET.get("q", "").strip():
+        return forget.preview(request.user.pk, query=request.GET["q"].strip()[:300])
+    return forget.preview(request.user.pk, [asked]) if panel_memory.is_uuid(asked) else None
 
 
 def found(user_id: int, asked: QueryDict) -> QuerySet[MemoryRecord]:
@@ -126,31 +154,20 @@ def found(user_id: int, asked: QueryDict) -> QuerySet[MemoryRecord]:
 @require_GET
 @never_cache
 def export(request: PersonRequest) -> HttpResponse:
-    rows = MemoryRecord.objects.filter(user_id=request.user.pk).prefetch_related("facts", "edits")
-    body = {"memories": [exported(record) for record in rows.defer("vector", "tokens").order_by("created_at")]}
-    text = json.dumps(body, cls=DjangoJSONEncoder, ensure_ascii=False, indent=1)
+    """Everything that is kept about the person."""
+    text = json.dumps(forget.export(request.user.pk), ensure_ascii=False, indent=1)
     response = HttpResponse(text, content_type="application/json; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="memories.json"'
     return response
-
-
-def exported(record: MemoryRecord) -> dict[str, Any]:
-    names = ("id", "kind", "text", "confidence", "status", "pinned", "source", "retired_because", "expires_at",
-             "recalled", "recalled_at", "created_at", "updated_at", "conversation_id", "superseded_by_id")  # fmt: skip
-    facts = ("subject", "attribute", "value", "many", "valid_from", "valid_to")
-    return {
-        **{name: getattr(record, name) for name in names},
-        "facts": [{name: getattr(fact, name) for name in facts} for fact in record.facts.all()],
-        "earlier_texts": [{"text": edit.before, "at": edit.at} for edit in record.edits.all()],
-    }
 
 
 @signed_in
 def forget_everything(request: PersonRequest) -> HttpResponse:
     """Asks first; then forgets all of this person's memories and shows what was removed."""
     if request.method == "POST" and request.POST.get("sure") == "yes":
-        receipt = receipt_of(forget.forget_all(request.user.pk))
+        done = forget.forget_all(request.user.pk)
         events.tell_user_sync(request.user.pk, "memory-changed")
-        return render(request, "memories/forget_all.html", {"receipt": receipt, "section": "memories"})
+        return render(request, "memories/forget_all.html", {"receipt": done, "section": "memories"})
     count = MemoryRecord.objects.filter(user_id=request.user.pk).count()
-    return render(request, "memories/forget_all.html", {"count": count, "section": "memories"})
+    context = {"count": count, "earlier": forget.forgettings(request.user.pk), "section": "memories"}
+    return render(request, "memories/forget_all.html", context)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from chat import words
 from chat.models import Conversation, Iteration, Turn
-from memory import recall
+from memory import forget, recall
 from memory.models import MemoryRecord
 
 PARTS = ("semantic", "lexical", "recency", "confidence")
@@ -54,6 +54,7 @@ class WrittenRow:
     reason: str
     iteration: int | None
     record: MemoryRecord | None
+    retired: tuple[str, ...] = ()  # what it put out of force
 
 
 def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, str]) -> dict[str, Any]:
@@ -67,9 +68,17 @@ def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, st
         "tray": [record_row(record) for record in tray[:REVIEWED]],
         "parts": PARTS,
         "editing": options.get("edit", ""),
+        "edited": edited(user_id, options.get("edit", "")),
+        "forgetting": forget.preview(user_id, [asked]) if is_uuid(asked := options.get("forget", "")) else None,
         "query": query,
         "found": search(user_id, query) if query else (),
     }
+
+
+def edited(user_id: int, record_id: str) -> RecallRow | None:
+    """The memory that is being corrected, wherever in the panel it stands."""
+    record = records_of(user_id, [record_id]).get(record_id)
+    return record_row(record) if record else None
 
 
 def search(user_id: int, query: str) -> tuple[RecallRow, ...]:
@@ -128,7 +137,7 @@ def record_row(record: MemoryRecord) -> RecallRow:
         parts=(),
         shown=True,
         fate="",
-        source=str(record.source.get("quote") or ""),
+        source=recall.source_words(record.source, record.created_at),
         link=source_link(record),
         record=record,
         pinned=record.pinned,
@@ -177,6 +186,7 @@ def written_row(entry: Mapping[str, Any], iteration: int, records: Mapping[str, 
         reason=str(entry.get("reason", "")),
         iteration=iteration,
         record=record,
+        retired=tuple(str(item.get("text", "")) for item in entry.get("retired") or () if isinstance(item, dict)),
     )
 
 

@@ -3,7 +3,7 @@
 Conversation, newest Turn -> context.  Touches: rows (reads; the number of queries does not grow with history).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -37,6 +37,7 @@ class StepRow:
     checks: tuple[CheckRow, ...]
     needs: str  # "2, 3": the steps it waits for, when they are not simply the ones before
     branch: str  # which decided branch it belongs to
+    question: str  # what a judge is asked beside the tool's own check
     may_change: bool
     first: bool
     last: bool
@@ -84,8 +85,8 @@ def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, st
     plan = plans[0] if plans else None
     plans = [other for other in plans if plan and other.turn_id == plan.turn_id]
     steps = steps_of(plans)
-    rows = step_rows(plan, steps.get(plan.id, []), turn) if plan else ()
     conditions = list(Condition.objects.filter(turn_id=plan.turn_id)) if plan else []
+    rows = step_rows(plan, steps.get(plan.id, []), conditions, turn) if plan else ()
     open_plan = plan is not None and plan.turn.is_open
     return {
         "plan": plan,
@@ -114,15 +115,17 @@ def steps_of(plans: Sequence[Plan]) -> dict[int, list[Step]]:
     return found
 
 
-def step_rows(plan: Plan, steps: Sequence[Step], turn: Turn | None) -> tuple[StepRow, ...]:
+def step_rows(
+    plan: Plan, steps: Sequence[Step], conditions: Sequence[Condition], turn: Turn | None
+) -> tuple[StepRow, ...]:
     checks: dict[int, list[AcceptanceCheck]] = {}
     for check in AcceptanceCheck.objects.filter(step__plan=plan):
         checks.setdefault(check.step_id, []).append(check)
-    sources = call_sources({check.call_id for found in checks.values() for check in found if check.call_id})
+    sources = call_sources(plan.turn_id)
     number = {step.key: step.index for step in steps}
-    branches = branch_words(plan, steps)
+    branches = branch_words(steps, conditions)
     waiting = turn is not None and turn.id == plan.turn_id and turn.status.startswith("waiting")
-    open_keys = [step.key for step in steps if step.status in {Step.Status.PENDING, Step.Status.RUNNING}]
+    open_keys = [step.key for step in steps if step.status != Step.Status.DONE]
     rows = []
     for step in steps:
         state = "waiting" if waiting and step.status == Step.Status.RUNNING else str(step.status)
@@ -130,7 +133,8 @@ def step_rows(plan: Plan, steps: Sequence[Step], turn: Turn | None) -> tuple[Ste
             StepRow(
                 step=step,
                 state=state,
-                checks=tuple(check_row(check, state, sources) for check in checks.get(step.id, [])),
+                checks=tuple(check_row(check, state, sources.get(step.key, "")) for check in checks.get(step.id, [])),
+                question=next((c.params.get("question", "") for c in checks.get(step.id, []) if c.kind == "judge"), ""),
                 needs=", ".join(str(number[key]) for key in step.depends_on if key in number),
                 branch=branches.get(step.key, ""),
                 may_change=step.key in open_keys,
@@ -141,7 +145,7 @@ def step_rows(plan: Plan, steps: Sequence[Step], turn: Turn | None) -> tuple[Ste
     return tuple(rows)
 
 
-def check_row(check: AcceptanceCheck, state: str, sources: Mapping[UUID, str]) -> CheckRow:
+def check_row(check: AcceptanceCheck, state: str, source: str) -> CheckRow:
     label = {
         AcceptanceCheck.Verdict.PASSED: _("Passed"),
         AcceptanceCheck.Verdict.FAILED: _("Not passed"),
@@ -152,22 +156,20 @@ def check_row(check: AcceptanceCheck, state: str, sources: Mapping[UUID, str]) -
         verdict=check.verdict,
         reason=check.reason,
         evidence=check.evidence,
-        source=sources.get(check.call_id, "") if check.call_id else "",
+        source=source if check.evidence else "",
     )
 
 
-def call_sources(ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Call id -> "get_weather, iteration 2"."""
-    wanted = list(ids)
-    rows = ToolCall.objects.filter(pk__in=wanted).values_list("id", "tool", "iteration__number") if wanted else ()
-    return {pk: _("%(tool)s, iteration %(n)s") % {"tool": tool, "n": number} for pk, tool, number in rows}
+def call_sources(turn_id: UUID) -> dict[str, str]:
+    """Step key -> "get_weather, iteration 2": the last call that brought something for it."""
+    calls = ToolCall.objects.filter(turn_id=turn_id, status=ToolCall.Status.SUCCEEDED).exclude(tier="local")
+    rows = calls.order_by("iteration_id", "index").values_list("step_key", "tool", "iteration__number")
+    return {key: _("%(tool)s, iteration %(n)s") % {"tool": tool, "n": number} for key, tool, number in rows}
 
 
-def branch_words(plan: Plan, steps: Sequence[Step]) -> dict[str, str]:
+def branch_words(steps: Sequence[Step], conditions: Sequence[Condition]) -> dict[str, str]:
     """Step key -> which branch of which condition it belongs to, in words."""
-    if not any(step.when for step in steps):
-        return {}
-    questions = dict(Condition.objects.filter(turn_id=plan.turn_id).values_list("key", "question"))
+    questions = {condition.key: condition.question for condition in conditions}
     found = {}
     for step in steps:
         question = questions.get(step.when.get("condition", ""), "")
@@ -182,7 +184,7 @@ def branch_words(plan: Plan, steps: Sequence[Step]) -> dict[str, str]:
 
 def condition_row(condition: Condition, steps: Sequence[Step]) -> ConditionRow:
     source = ""
-    tools = next((step.tools for step in steps if step.key == condition.decided_by), [])
+    tools: list[str] = next((step.tools for step in steps if step.key == condition.decided_by), [])
     if condition.status != Condition.Status.OPEN:
         parts = {"n": condition.iteration, "tool": ", ".join(map(str, tools)), "who": words.who(condition.how)}
         if condition.iteration and tools:

@@ -20,6 +20,7 @@ panel_urlpatterns = [
     # Memory: inside a conversation, and the page of all.
     path("c/<uuid:conversation_id>/memory/", memory_views.panel_act, name="memory-act"),
     path("memories/", memory_views.memories, name="memories"),
+    path("memories/mode/", memory_views.set_mode, name="memories-mode"),
     path("memories/act/", memory_views.act, name="memories-act"),
     path("memories/export.json", memory_views.export, name="memories-export"),
     path("memories/forget-everything/", memory_views.forget_everything, name="memories-forget"),

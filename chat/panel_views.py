@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.core.serializers.json import DjangoJSONEncoder
+from django.db import transaction
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.translation import gettext as _
@@ -20,6 +21,7 @@ from chat import conversations, events, panel_state, panel_trace, panels, turns
 from chat.errors import Refused
 from chat.models import Conversation, Turn
 from chat.owned import PersonRequest, conversation_of, iteration_of, signed_in
+from chat.tools import planned
 from chat.tools import planned
 from memory import slots
 from memory.errors import SlotRefused
@@ -69,9 +71,10 @@ def edit_plan(request: PersonRequest, conversation_id: UUID) -> HttpResponse:
     editing = {"mode": "edit"}
     try:
         change = plan_change(request.POST, plan)
-        if change["op"] == "goal":
-            turns.set_goal(request.user, plan.turn_id, str(change["goal"]))
-        plans.edit(plan.turn_id, whole(request.POST.get("revision")), change, tools=planned.facts())
+        with transaction.atomic():  # the goal stands on the plan and on the turn: both change or neither
+            plans.edit(plan.turn_id, whole(request.POST.get("revision")), change, tools=planned.facts())
+            if change["op"] == "goal":
+                turns.set_goal(request.user, plan.turn_id, change["goal"])
     except StaleRevision as stale:
         said = _("Not changed: the plan is at revision %(n)s by now. This is the newest; make your change again.")
         return show(request, conversation, "plan", editing, notice=said % {"n": stale.current}, status=CONFLICT)
@@ -95,7 +98,7 @@ def plan_change(posted: QueryDict, plan: Plan) -> dict[str, Any]:
         return {"op": "add", "title": posted.get("title", ""), "tool": posted.get("tool", "")}
     if op == "goal":
         return {"op": "goal", "goal": posted.get("goal", "")}
-    return {"op": op, "key": key, "title": posted.get("title", "")}
+    return {"op": op, "key": key, "title": posted.get("title", ""), "question": posted.get("question", "")}
 
 
 @signed_in

@@ -20,7 +20,7 @@ from django.utils import timezone
 from chat import panel_plan, panel_trace, panels
 from chat.models import Conversation, Iteration, Message, ToolCall, Turn
 from memory.models import MemoryRecord, SlotChange, StateSlot
-from planning.models import AcceptanceCheck, Condition, Exclusion, Plan, Step
+from planning.models import AcceptanceCheck, Condition, Exclusion, Plan, PlanTemplate, Step
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -477,3 +477,128 @@ def test_the_time_line_is_as_long_as_the_work(full: Conversation) -> None:
     assert bars[0].x == 0
     assert bars[-1].x + bars[-1].width == pytest.approx(100, abs=0.1)
     assert [bar.kind for bar in bars[:3]] == ["model", "tools", "own"]
+
+
+# ---- editing the live plan --------------------------------------------------------------------------------
+
+
+def edit(client: Client, conversation: Conversation, op: str, revision: int = 2, **fields: str) -> Any:
+    return client.post(
+        reverse("plan-edit", args=[conversation.pk]), {"op": op, "revision": revision} | fields, headers=HTMX
+    )
+
+
+def titles(conversation: Conversation) -> list[tuple[str, str]]:
+    newest = Plan.objects.filter(conversation=conversation).latest("revision")
+    return [(step.title, step.status) for step in newest.steps.order_by("index")]
+
+
+WEATHER, HOTELS, BOOK = ("Check the weather", "done"), ("Find hotels", "running"), ("Book the room", "pending")
+
+
+@pytest.mark.parametrize(
+    ("op", "fields", "after"),
+    [
+        ("reword", {"key": "s3", "title": "Book a quiet room"}, [WEATHER, HOTELS, ("Book a quiet room", "pending")]),
+        ("up", {"key": "s3"}, [WEATHER, BOOK, HOTELS]),
+        ("down", {"key": "s2"}, [WEATHER, BOOK, HOTELS]),
+        ("skip", {"key": "s3"}, [WEATHER, HOTELS, ("Book the room", "skipped")]),
+        ("delete", {"key": "s3"}, [WEATHER, HOTELS]),
+        ("add", {"title": "Tell me", "tool": "calculate"}, [WEATHER, HOTELS, BOOK, ("Tell me", "pending")]),
+    ],
+)
+def test_the_person_edits_the_live_plan(
+    page: Client, full: Conversation, op: str, fields: dict[str, str], after: list[tuple[str, str]]
+) -> None:
+    answer = edit(page, full, op, **fields)
+    assert answer.status_code == 200
+    assert titles(full) == after
+    html = answer.content.decode()
+    assert 'name="revision" value="3"' in html  # still in edit mode, on the new revision
+    newest = Plan.objects.filter(conversation=full).latest("revision")
+    assert (newest.revision, newest.author) == (3, "person")
+
+
+def test_a_stale_tab_is_told_and_changes_nothing(page: Client, full: Conversation) -> None:
+    edit(page, full, "skip", key="s3")
+    answer = edit(page, full, "delete", key="s2")  # still revision 2
+    assert answer.status_code == 409
+    html = answer.content.decode()
+    assert "Not changed: the plan is at revision 3 by now." in html
+    assert 'name="revision" value="3"' in html
+    assert len(titles(full)) == 3
+
+
+def test_a_step_that_is_done_stays_as_it_is(page: Client, full: Conversation) -> None:
+    answer = edit(page, full, "delete", key="s1")
+    assert answer.status_code == 422
+    assert "A step that is done stays as it is." in answer.content.decode()
+    assert len(titles(full)) == 3
+
+
+@pytest.mark.parametrize("revision", ["", "x", "-1", "9" * 30])
+def test_a_form_without_a_revision_changes_nothing(page: Client, full: Conversation, revision: str) -> None:
+    url = reverse("plan-edit", args=[full.pk])
+    assert page.post(url, {"op": "delete", "key": "s3", "revision": revision}, headers=HTMX).status_code == 409
+    assert len(titles(full)) == 3
+
+
+def test_the_goal_is_edited_in_plan_and_turn_or_in_neither(page: Client, full: Conversation) -> None:
+    edit(page, full, "goal", goal="Three nights")
+    assert full.turns.get().goal == "Three nights"
+    assert Plan.objects.filter(conversation=full).latest("revision").goal == "Three nights"
+    assert edit(page, full, "goal", revision=3, goal="  ").status_code == 409
+    assert edit(page, full, "goal", revision=2, goal="Four nights").status_code == 409
+    assert full.turns.get().goal == "Three nights"
+    assert Plan.objects.filter(conversation=full).latest("revision").goal == "Three nights"
+
+
+def test_a_question_of_the_person_becomes_a_check(page: Client, full: Conversation) -> None:
+    edit(page, full, "checks", key="s3", question="Is breakfast included?")
+    assert "Is breakfast included?" in get(page, "plan", full)
+
+
+def test_the_plan_of_an_ended_turn_is_not_edited(page: Client, full: Conversation) -> None:
+    full.turns.update(status="ended", end="finished")
+    assert edit(page, full, "delete", key="s3").status_code == 409
+    assert len(titles(full)) == 3
+
+
+def waits_for_approval(conversation: Conversation) -> Turn:
+    Plan.objects.filter(conversation=conversation).update(approved=False)
+    conversation.turns.update(status=Turn.Status.WAITING_USER)
+    return conversation.turns.get()
+
+
+def test_a_plan_is_approved(page: Client, full: Conversation) -> None:
+    turn = waits_for_approval(full)
+    page.post(reverse("plan-approve", args=[full.pk]), {"ok": "1"}, headers=HTMX)
+    turn.refresh_from_db()
+    assert turn.status == Turn.Status.QUEUED
+    assert Plan.objects.filter(conversation=full).latest("revision").approved
+
+
+def test_changes_are_asked_for_in_the_persons_words(page: Client, full: Conversation) -> None:
+    waits_for_approval(full)
+    page.post(reverse("plan-approve", args=[full.pk]), {"ok": "0", "reason": "Skip the hotel"}, headers=HTMX)
+    assert not Plan.objects.filter(conversation=full).latest("revision").approved
+    assert Message.objects.filter(conversation=full, text="Skip the hotel").exists()
+
+
+def test_approving_a_plan_twice_says_that_it_is_too_late(page: Client, full: Conversation) -> None:
+    waits_for_approval(full)
+    url = reverse("plan-approve", args=[full.pk])
+    page.post(url, {"ok": "1"}, headers=HTMX)
+    answer = page.post(url, {"ok": "0"}, headers=HTMX)
+    assert answer.status_code == 409
+    assert "not waiting for you any more" in answer.content.decode()
+
+
+def test_a_finished_plan_is_kept_as_a_template(page: Client, alice: User, full: Conversation) -> None:
+    url = reverse("plan-keep", args=[full.pk])
+    assert page.post(url, {"name": "Trip"}, headers=HTMX).status_code == 409
+    full.turns.update(status="ended", end="finished")
+    Step.objects.filter(plan__conversation=full).update(status="done")
+    assert "Keep as template" in get(page, "plan", full)
+    assert "Kept as “Trip”" in page.post(url, {"name": "Trip"}, headers=HTMX).content.decode()
+    assert PlanTemplate.objects.get(user=alice).name == "Trip"
