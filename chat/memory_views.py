@@ -5,7 +5,6 @@ request -> the refreshed fragment or page.  Touches: memory (its writers); rows 
 
 import json
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django.core.paginator import Paginator

@@ -22,7 +22,6 @@ from chat.errors import Refused
 from chat.models import Conversation, Turn
 from chat.owned import PersonRequest, conversation_of, iteration_of, signed_in
 from chat.tools import planned
-from chat.tools import planned
 from memory import slots
 from memory.errors import SlotRefused
 from memory.models import StateSlot

@@ -8,6 +8,7 @@ never is harmless. A process that dies leaves a silent lease; the next poll of a
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
 import socket
@@ -87,9 +88,9 @@ class Runner:
             if turn_id not in self.tasks and (turn := await in_db(turns.claim, turn_id, self.owner)):
                 task = asyncio.create_task(self._advance(turn))
                 self.tasks[turn_id] = task
-                task.add_done_callback(lambda _task, turn_id=turn_id: self._gone(turn_id))
+                task.add_done_callback(functools.partial(self._gone, turn_id))
 
-    def _gone(self, turn_id: UUID) -> None:
+    def _gone(self, turn_id: UUID, _task: asyncio.Task[None]) -> None:
         self.tasks.pop(turn_id, None)
         self.stopping.discard(turn_id)
         self.awake.set()
@@ -102,7 +103,7 @@ class Runner:
                 continue
             running = list(self.tasks)
             try:
-                held, stop = await in_db(turns.heartbeat, self.owner, running)
+                _held, stop = await in_db(turns.heartbeat, self.owner, running)
             except Exception:
                 log.exception("Renewing leases failed; trying again.")
                 continue
@@ -119,7 +120,9 @@ class Runner:
             if turn.crashes:
                 await in_db(settle.after_crash, turn.id)
             if turn.crashes >= MAX_CRASHES:
-                await self._fail(turn, _("Working on this turn crashed the worker %(times)s times.") % {"times": turn.crashes})
+                await self._fail(
+                    turn, _("Working on this turn crashed the worker %(times)s times.") % {"times": turn.crashes}
+                )
                 return
             llm = self.llm or await choose.choose()
             if turn.model != llm.name:
@@ -139,7 +142,9 @@ class Runner:
             await self._fail(turn, f"{fault} {fault.what_to_do}", partial)
         except Exception as fault:
             log.exception("Turn %s failed.", turn.id)
-            await self._fail(turn, _("Something went wrong in agentweb itself: %(what)s.") % {"what": type(fault).__name__})
+            await self._fail(
+                turn, _("Something went wrong in agentweb itself: %(what)s.") % {"what": type(fault).__name__}
+            )
 
     async def _stopped(self, turn: Turn, partial: str) -> None:
         with contextlib.suppress(LostClaim):

@@ -44,11 +44,15 @@ def by_code(
         case "slot_present":
             name = str(check.params.get("slot", ""))
             there = slots.get(name) not in (None, "", [], {})
-            return _said(there, _("%(slot)s is known") % {"slot": name}, _("%(slot)s is not known yet") % {"slot": name})
+            return _said(
+                there, _("%(slot)s is known") % {"slot": name}, _("%(slot)s is not known yet") % {"slot": name}
+            )
         case "record_exists":
             name = str(check.params.get("record", ""))
             there = exists(name) if exists else False
-            return _said(there, _("%(record)s exists") % {"record": name}, _("%(record)s does not exist") % {"record": name})
+            return _said(
+                there, _("%(record)s exists") % {"record": name}, _("%(record)s does not exist") % {"record": name}
+            )
         case "user_confirmed":
             return _said(confirmed, _("you confirmed it"), _("you have not confirmed it yet"))
     return None
@@ -79,7 +83,9 @@ def from_judge(check: CheckView, evidence: Sequence[Evidence], answer: Mapping[s
     missing = [quote for quote in quotes if _squash(quote) not in text]
     if not quotes or missing:
         quoted = missing[0] if missing else ""
-        return CheckVerdict(verdict="failed", reason=_('the proof "%(quote)s" is not in the evidence') % {"quote": quoted[:80]})
+        return CheckVerdict(
+            verdict="failed", reason=_('the proof "%(quote)s" is not in the evidence') % {"quote": quoted[:80]}
+        )
     return CheckVerdict(verdict="passed", reason=reason, evidence=quotes[0][:EVIDENCE_CHARS], call_id=_last(evidence))
 
 
@@ -102,7 +108,10 @@ def _matches(tool: str, schema: Mapping[str, Any], evidence: Sequence[Evidence])
                 jsonschema.validate(item.result, dict(schema))
             except jsonschema.ValidationError as error:
                 where = ".".join(map(str, error.absolute_path))
-                fault = _("the result of %(tool)s does not fit: %(what)s") % {"tool": item.tool, "what": f"{where} {error.message}".strip()[:160]}
+                fault = _("the result of %(tool)s does not fit: %(what)s") % {
+                    "tool": item.tool,
+                    "what": f"{where} {error.message}".strip()[:160],
+                }
             except jsonschema.SchemaError:
                 fault = _("the check itself is broken: its schema is not valid")
             else:

@@ -15,15 +15,36 @@ from planning.models import Condition
 from planning.rules import looks_conditional, split_rule
 from planning.types import ConditionView, Evidence
 
-__all__ = ["bound_arguments", "by_code", "decided_title", "looks_conditional", "names", "question_schema", "resolve", "settle", "split_rule", "store", "views"]
+__all__ = [
+    "bound_arguments",
+    "by_code",
+    "decided_title",
+    "looks_conditional",
+    "names",
+    "question_schema",
+    "resolve",
+    "settle",
+    "split_rule",
+    "store",
+    "views",
+]
 
 YesNo = Literal["yes", "no"]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 # Words of a comparison -> (what it means, whether equality counts).
 COMPARISONS: tuple[tuple[str, str], ...] = (
-    (r"at least|no less than|not less than|greater than or equal|≥|>=|不少于|不小于|不低于|至少|大于等于|大于或等于", ">="),
-    (r"at most|no more than|not more than|less than or equal|≤|<=|不超过|不多于|不大于|不高于|至多|小于等于|小于或等于", "<="),
-    (r"greater than|more than|larger than|bigger than|higher than|over|above|exceeds?|beyond|>|大于|超过|多于|高于", ">"),
+    (
+        r"at least|no less than|not less than|greater than or equal|≥|>=|不少于|不小于|不低于|至少|大于等于|大于或等于",
+        ">=",
+    ),
+    (
+        r"at most|no more than|not more than|less than or equal|≤|<=|不超过|不多于|不大于|不高于|至多|小于等于|小于或等于",
+        "<=",
+    ),
+    (
+        r"greater than|more than|larger than|bigger than|higher than|over|above|exceeds?|beyond|>|大于|超过|多于|高于",
+        ">",
+    ),
     (r"less than|fewer than|smaller than|lower than|under|below|<|小于|少于|低于|不足|不到", "<"),
     (r"equals?|equal to|exactly|==?|等于", "=="),
 )
@@ -122,7 +143,13 @@ def _compare(question: str, result: Any) -> tuple[YesNo, str] | None:
     value, limit = found[0], float(limits[0])
     for words, sign in COMPARISONS:
         if re.search(words, question, re.IGNORECASE):
-            holds = {">=": value >= limit, "<=": value <= limit, ">": value > limit, "<": value < limit, "==": value == limit}[sign]
+            holds = {
+                ">=": value >= limit,
+                "<=": value <= limit,
+                ">": value > limit,
+                "<": value < limit,
+                "==": value == limit,
+            }[sign]
             return ("yes" if holds else "no"), f"{value:g} {sign if holds else 'is not ' + sign} {limit:g}"
     return None
 
@@ -173,5 +200,3 @@ def names(text: str, choice: str) -> bool:
     """Whether the words name the choice as a word of its own ("suite" in 订suite counts, in "suites" too)."""
     pattern = rf"(?<![a-z0-9_]){re.escape(choice.casefold())}(?:s|es)?(?![a-z0-9_])"
     return bool(text) and re.search(pattern, text.casefold()) is not None
-
-

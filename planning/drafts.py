@@ -21,7 +21,9 @@ THINKING = re.compile(
     r"思考|分析|总结|回答|告诉|汇报|判断|决定)",
     re.IGNORECASE,
 )
-EVERYTHING = re.compile(r"(whole|entire|complete)\s+(task|project|thing|job)|do everything|完成(整个|全部|所有)", re.IGNORECASE)
+EVERYTHING = re.compile(
+    r"(whole|entire|complete)\s+(task|project|thing|job)|do everything|完成(整个|全部|所有)", re.IGNORECASE
+)
 
 CheckKind = Literal["tool_succeeded", "result_matches", "slot_present", "record_exists", "user_confirmed", "judge"]
 
@@ -36,7 +38,13 @@ class CheckDraft(BaseModel):
     question: str = ""
 
     def params(self) -> dict[str, Any]:
-        given = {"tool": self.tool, "schema": self.json_schema, "slot": self.slot, "record": self.record, "question": self.question}
+        given = {
+            "tool": self.tool,
+            "schema": self.json_schema,
+            "slot": self.slot,
+            "record": self.record,
+            "question": self.question,
+        }
         return {name: value for name, value in given.items() if value}
 
 
@@ -100,7 +108,11 @@ def faults(
             found.append(f"Steps {seen[same]} and {number} are the same. Keep one.")
         seen.setdefault(same, number)
         found += [f"Step {number} ({step.title}) is done already. Leave it out." for old in done if _same(step, old)]
-        found += [f'Step {number} tries "{text}", which was ruled out. Choose another way.' for text in exclusions if _offers(step, text)]
+        found += [
+            f'Step {number} tries "{text}", which was ruled out. Choose another way.'
+            for text in exclusions
+            if _offers(step, text)
+        ]
         bad = [n for n in step.after or () if n > len(steps)]
         if bad:
             found.append(f"Step {number} waits for step {bad[0]}, which does not exist. There are {len(steps)} steps.")
@@ -121,16 +133,22 @@ def waits_for(steps: Sequence[StepDraft], number: int) -> list[int]:
 
 def _number(steps: Sequence[StepDraft]) -> list[str]:
     if not steps:
-        return ["The plan has no steps. Write at least one step with the tool it uses, or call finish if no tool is needed."]
+        return [
+            "The plan has no steps. Write at least one step with the tool it uses, or call finish if no tool is needed."
+        ]
     if len(steps) > MAX_STEPS:
-        return [f"The plan has {len(steps)} steps; at most {MAX_STEPS} are allowed. Keep the ones that are needed, one tool call each."]
+        return [
+            f"The plan has {len(steps)} steps; at most {MAX_STEPS} are allowed. Keep the ones that are needed, one tool call each."
+        ]
     return []
 
 
 def _step(number: int, step: StepDraft, tools: Mapping[str, ToolFacts]) -> list[str]:
     found = []
     if not step.tool:
-        found.append(f"Step {number} ({step.title[:60]}) names no tool. Fold it into the step before it, or name the tool.")
+        found.append(
+            f"Step {number} ({step.title[:60]}) names no tool. Fold it into the step before it, or name the tool."
+        )
     elif step.tool not in tools:
         close = difflib.get_close_matches(step.tool, tools, n=1, cutoff=0.4)
         hint = f" Did you mean {close[0]}?" if close else f" Tools: {', '.join(sorted(tools))}."
@@ -151,7 +169,11 @@ def _check(number: int, check: CheckDraft, tools: Mapping[str, ToolFacts]) -> li
         "user_confirmed": True,
         "judge": len(check.question) > 8,
     }
-    return [] if need[check.kind] else [f"The check {check.kind} of step {number} lacks what it tests, so nobody can decide it."]
+    return (
+        []
+        if need[check.kind]
+        else [f"The check {check.kind} of step {number} lacks what it tests, so nobody can decide it."]
+    )
 
 
 def _cycle(steps: Sequence[StepDraft]) -> list[int]:

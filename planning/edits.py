@@ -56,7 +56,9 @@ def _added(steps: Sequence[StepView], change: Mapping[str, Any], tools: Mapping[
         raise PlanRefused([_("Choose the tool that the step uses.")])
     own = tools[tool].checks or ({"kind": "tool_succeeded", "tool": tool},)
     drafts = [CheckDraft.model_validate(dict(check)) for check in own]
-    checks = [CheckView(id=0, kind=d.kind, params={"tool": tool, **d.params()}, verdict="open", reason="") for d in drafts]
+    checks = [
+        CheckView(id=0, kind=d.kind, params={"tool": tool, **d.params()}, verdict="open", reason="") for d in drafts
+    ]
     last = next((item.key for item in reversed(steps) if item.status != "skipped"), None)
     return StepView(
         key=secrets.token_hex(4),

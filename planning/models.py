@@ -128,7 +128,7 @@ class Condition(models.Model):
     @property
     def follows(self) -> str:
         """The branch in force; empty while the question is open."""
-        return {self.Status.YES: self.then, self.Status.NO: self.otherwise}.get(self.status, "")  # type: ignore[call-overload]
+        return {"yes": self.then, "no": self.otherwise}.get(self.status, "")
 
 
 class Exclusion(models.Model):

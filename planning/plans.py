@@ -81,7 +81,11 @@ def revise(
 
 @transaction.atomic
 def edit(
-    turn_id: UUID, base_revision: int, change: Mapping[str, Any], *, tools: Mapping[str, ToolFacts] = MappingProxyType({})
+    turn_id: UUID,
+    base_revision: int,
+    change: Mapping[str, Any],
+    *,
+    tools: Mapping[str, ToolFacts] = MappingProxyType({}),
 ) -> PlanView:
     """One change by the person. Raises StaleRevision when the plan moved on since they read it, PlanRefused."""
     newest = Plan.objects.select_for_update().filter(turn_id=turn_id).order_by("-revision").first()
@@ -153,7 +157,9 @@ def ready_reads(turn_id: UUID, tools: Mapping[str, ToolFacts]) -> tuple[StepView
     """Ready steps that only read: they may run side by side."""
     plan = current(turn_id)
     steps = ready(plan) if plan else ()
-    return tuple(step for step in steps if step.tools and all(tools[t].tier == "read" for t in step.tools if t in tools))
+    return tuple(
+        step for step in steps if step.tools and all(tools[t].tier == "read" for t in step.tools if t in tools)
+    )
 
 
 def count_iteration(turn_id: UUID, key: str) -> None:
@@ -197,7 +203,9 @@ def _skip_branches(plan: PlanView, turn_id: UUID) -> PlanView:
         condition = decided.get(step.when.get("condition", ""))
         if condition and condition.status != step.when.get("branch"):
             note = f"{condition.question} {condition.get_status_display()}"
-            Step.objects.filter(plan_id=plan.id, key=step.key, status=Status.PENDING).update(status=Status.SKIPPED, note=note)
+            Step.objects.filter(plan_id=plan.id, key=step.key, status=Status.PENDING).update(
+                status=Status.SKIPPED, note=note
+            )
     return current(turn_id) or plan
 
 
@@ -243,7 +251,8 @@ def _checks(draft: StepDraft, tools: Mapping[str, ToolFacts]) -> list[CheckView]
     default = own or [CheckDraft(kind="tool_succeeded", tool=draft.tool)]
     chosen = [*default, *(check for check in draft.checks if check.kind != "tool_succeeded")]
     return [
-        CheckView(id=0, kind=c.kind, params={"tool": draft.tool, **c.params()}, verdict="open", reason="") for c in chosen
+        CheckView(id=0, kind=c.kind, params={"tool": draft.tool, **c.params()}, verdict="open", reason="")
+        for c in chosen
     ]
 
 

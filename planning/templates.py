@@ -38,7 +38,9 @@ def keep(turn_id: UUID, user_id: int, name: str) -> PlanTemplate:
         for step in plan.steps
         if step.status != "skipped"
     ]
-    return PlanTemplate.objects.create(user_id=user_id, name=name, goal=goal, steps=steps, blanks=sorted(blanks.values()))
+    return PlanTemplate.objects.create(
+        user_id=user_id, name=name, goal=goal, steps=steps, blanks=sorted(blanks.values())
+    )
 
 
 def similar(user_id: int, goal: str) -> list[PlanTemplate]:

@@ -84,7 +84,12 @@ async def _run(
                 done: Done = await contract.run(value, context)
             text = faults.cut(done.text or faults.as_text(done.data), RESULT_CHARS)
             return ToolResult(
-                call_id=call_id, status=Status.SUCCEEDED, data=done.data, text=text, summary=done.summary[:300], notes=notes
+                call_id=call_id,
+                status=Status.SUCCEEDED,
+                data=done.data,
+                text=text,
+                summary=done.summary[:300],
+                notes=notes,
             )
         except Exception as exc:  # a tool's fault of any kind is the model's to know and the loop's to survive
             error = faults.translate(exc, contract)
@@ -105,7 +110,9 @@ def _check_bound(snapshot: Snapshot, tool: str, args: Mapping[str, Any]) -> None
     """A decided condition fixes an argument; another value is explained and the call made again."""
     for name, (value, because) in schemas.bound(snapshot, tool).items():
         if args.get(name) != value:
-            raise ModelMistake(f"{name} must be {value!r}, because it was decided: {because}. You gave {args.get(name)!r}.")
+            raise ModelMistake(
+                f"{name} must be {value!r}, because it was decided: {because}. You gave {args.get(name)!r}."
+            )
 
 
 def _unknown(name: str, contract: Contract | None, snapshot: Snapshot) -> str:

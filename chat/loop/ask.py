@@ -58,5 +58,8 @@ async def _structured(llm: LLM, template: str, values: Mapping[str, Any], schema
 
 
 def _text(evidence: Sequence[Evidence]) -> str:
-    lines = [f"{item.tool} {json.dumps(item.args, ensure_ascii=False)} returned {json.dumps(item.result, ensure_ascii=False)}" for item in evidence]
+    lines = [
+        f"{item.tool} {json.dumps(item.args, ensure_ascii=False)} returned {json.dumps(item.result, ensure_ascii=False)}"
+        for item in evidence
+    ]
     return "\n".join(line[:EVIDENCE_CHARS] for line in lines)

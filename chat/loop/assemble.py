@@ -17,7 +17,6 @@ from django.template.loader import render_to_string
 from chat import budget
 from chat.loop import schemas
 from chat.tokens import estimate
-from chat.tools import registry
 from chat.types import CallView, Context, Json, Said, Section, Snapshot
 from planning import conditions
 from planning.types import StepView
@@ -76,13 +75,19 @@ def _focus(snapshot: Snapshot, *, short: bool) -> tuple[str, list[Section]]:
         "added": [_cut(text, 1_000) for text in snapshot.steering[-4:]],
         "steps": [_step_line(item, snapshot) for item in plan.steps] if plan else [],
         "results": [_result_line(call, near_keys, short) for call in snapshot.results],
-        "decided": [f"{c.question} {c.status}: {c.follows}" for c in snapshot.conditions if c.status != "open" and c.follows],
+        "decided": [
+            f"{c.question} {c.status}: {c.follows}" for c in snapshot.conditions if c.status != "open" and c.follows
+        ],
         "steps_left": bool(step),
         "now": _now(snapshot),
     }
     text = render_to_string("focus.txt", parts, using="prompts").strip()
     names = {"recalls": "memories", "steps": "plan", "goal": "task"}
-    return text, [_section(names.get(k, k), "\n".join(v) if not isinstance(v, str) else v) for k, v in parts.items() if v and k != "steps_left"]
+    return text, [
+        _section(names.get(k, k), "\n".join(v) if not isinstance(v, str) else v)
+        for k, v in parts.items()
+        if v and k != "steps_left"
+    ]
 
 
 def _step_line(step: StepView, snapshot: Snapshot) -> str:
@@ -106,12 +111,22 @@ def _now(snapshot: Snapshot) -> str:
     if plan is None:
         return render_to_string("now_plan.txt", {"language": _language(snapshot.goal)}, using="prompts").strip()
     if snapshot.replan:
-        values: dict[str, Any] = {"reason": snapshot.replan, "scene": _scene(snapshot), "can_revise": "revise_plan" in snapshot.offered, "can_finish": "finish" in snapshot.offered}
+        values: dict[str, Any] = {
+            "reason": snapshot.replan,
+            "scene": _scene(snapshot),
+            "can_revise": "revise_plan" in snapshot.offered,
+            "can_finish": "finish" in snapshot.offered,
+        }
         return render_to_string("now_replan.txt", values, using="prompts").strip()
     if step is None:
         return render_to_string("now_finish.txt", {"language": _language(snapshot.goal)}, using="prompts").strip()
     question = next((check.params.get("question", "") for check in step.checks if check.kind == "judge"), "")
-    values = {"index": step.index, "title": _title(step, snapshot), "tools": " or ".join(step.tools), "question": question}
+    values = {
+        "index": step.index,
+        "title": _title(step, snapshot),
+        "tools": " or ".join(step.tools),
+        "question": question,
+    }
     return render_to_string("now_step.txt", values, using="prompts").strip()
 
 
@@ -151,8 +166,14 @@ def _evidence(calls: Sequence[CallView], closing: str, *, chars: int = 6_000) ->
         group = [call for call in calls if call.iteration == number]
         messages.append({"role": "assistant", "content": "", "tool_calls": [_as_call(call) for call in group]})
         for call in group:
-            text = f"<data>{_cut(call.text, chars)}</data>" if call.status == "succeeded" and call.tier != "local" else call.text
-            messages.append({"role": "tool", "tool_call_id": call.id.hex[:24], "content": _cut(text, chars) or call.status})
+            text = (
+                f"<data>{_cut(call.text, chars)}</data>"
+                if call.status == "succeeded" and call.tier != "local"
+                else call.text
+            )
+            messages.append(
+                {"role": "tool", "tool_call_id": call.id.hex[:24], "content": _cut(text, chars) or call.status}
+            )
     if closing and messages:
         messages[-1] = {**messages[-1], "content": f"{messages[-1]['content']}\n{closing}"}
     return tuple(messages)
@@ -202,15 +223,21 @@ def _window_sections(window: Sequence[Json], cut: int) -> list[Section]:
     text = "\n".join(f"{message['role']}: {message['content']}" for message in window)
     found = [_section("earlier talk", text)] if window else []
     if cut:
-        found.append(_section("earlier talk", f"{cut} older messages", kept=False, rule="over the budget for earlier talk"))
+        found.append(
+            _section("earlier talk", f"{cut} older messages", kept=False, rule="over the budget for earlier talk")
+        )
     return found
 
 
 def _evidence_sections(messages: Sequence[Json], snapshot: Snapshot, calls: Sequence[CallView]) -> list[Section]:
-    text = "\n".join(json.dumps(m["tool_calls"], ensure_ascii=False) if m.get("tool_calls") else m["content"] for m in messages)
+    text = "\n".join(
+        json.dumps(m["tool_calls"], ensure_ascii=False) if m.get("tool_calls") else m["content"] for m in messages
+    )
     found = [_section("calls of this step", text)] if messages else []
     if left := len(snapshot.evidence) - len(calls):
-        found.append(_section("calls of this step", f"{left} older calls", kept=False, rule="only the last calls are kept"))
+        found.append(
+            _section("calls of this step", f"{left} older calls", kept=False, rule="only the last calls are kept")
+        )
     hidden = [r for r in snapshot.recalls if r.fate != "shown"]
     found += [_section("memories", r.text, kept=False, rule=r.fate.replace("_", " ")) for r in hidden]
     return found

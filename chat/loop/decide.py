@@ -73,7 +73,9 @@ async def _ask(snapshot: Snapshot, context: Context, llm: LLM, typist: Typist) -
 def _call(raw: RawCall, *, cut: bool) -> Call:
     name = re.sub(r"<\|.*", "", raw.name).strip()
     if cut:
-        return Call(tool=name, args={}, fault="The reply reached its token limit, so this call was not run. Make it shorter.")
+        return Call(
+            tool=name, args={}, fault="The reply reached its token limit, so this call was not run. Make it shorter."
+        )
     args = parse_arguments(raw.arguments)
     if isinstance(args, str):
         return Call(tool=name, args={}, fault=args)

@@ -18,7 +18,11 @@ def fallback(turn_id: UUID, why: str) -> dict[str, Any]:
     plan = plans.current(turn_id)
     steps = plan.steps if plan else ()
     done = [f"{step.title}: {step.found}" if step.found else step.title for step in steps if step.status == "done"]
-    left = [f"{step.title}" + (f" ({step.note})" if step.note else "") for step in steps if step.status not in {"done", "skipped"}]
+    left = [
+        f"{step.title}" + (f" ({step.note})" if step.note else "")
+        for step in steps
+        if step.status not in {"done", "skipped"}
+    ]
     if not plan:
         ran = ToolCall.objects.filter(turn_id=turn_id, status=ToolCall.Status.SUCCEEDED).exclude(tier="local")
         done = [f"{call.tool}: {call.summary}" for call in ran[:10]]

@@ -53,13 +53,20 @@ def limit(snapshot: Snapshot, usage: Usage, actions: Sequence[str]) -> Outcome |
     limits = snapshot.limits
     if (times := repeats(actions)) >= limits.repeats:
         name = actions[-1].split(" ", 1)[0]
-        return _stop("repeats", _("%(tool)s was called %(times)s times in a row with the same arguments.") % {"tool": name, "times": times})
+        return _stop(
+            "repeats",
+            _("%(tool)s was called %(times)s times in a row with the same arguments.") % {"tool": name, "times": times},
+        )
     if (length := cycle(actions)) and limits.repeats > 1:
-        return _stop("repeats", _("The same %(length)s actions went round %(times)s times.") % {"length": length, "times": 3})
+        return _stop(
+            "repeats", _("The same %(length)s actions went round %(times)s times.") % {"length": length, "times": 3}
+        )
     if usage.iterations >= limits.iterations:
         return _stop("iterations", _("All %(limit)s iterations of this turn are used.") % {"limit": limits.iterations})
     if usage.tokens >= limits.tokens:
-        return _stop("tokens", _("%(used)s of %(limit)s tokens are used.") % {"used": usage.tokens, "limit": limits.tokens})
+        return _stop(
+            "tokens", _("%(used)s of %(limit)s tokens are used.") % {"used": usage.tokens, "limit": limits.tokens}
+        )
     if usage.seconds >= limits.seconds:
         return _stop("seconds", _("The working time of %(limit)s seconds is over.") % {"limit": round(limits.seconds)})
     if usage.cost is not None and usage.cost >= limits.cost:

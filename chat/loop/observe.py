@@ -189,5 +189,3 @@ def _window(turn: Turn, after: int) -> tuple[Said, ...]:
 def _today() -> str:
     now: datetime = timezone.localtime()
     return now.strftime("%A %Y-%m-%d")
-
-

@@ -106,9 +106,7 @@ def _intend(snapshot: Snapshot, decision: Decision) -> Decision:
 
 
 @transaction.atomic
-def permit(
-    snapshot: Snapshot, call_id: UUID, contract: Contract, args: dict[str, Any], notes: Sequence[str]
-) -> Permit:
+def permit(snapshot: Snapshot, call_id: UUID, contract: Contract, args: dict[str, Any], notes: Sequence[str]) -> Permit:
     """May this call run now? A write needs an approval in force, which is used up here, before the call."""
     row = ToolCall.objects.select_for_update().get(id=call_id)
     row.args, row.notes, row.version, row.tier = args, list(notes), contract.version, contract.tier
@@ -117,7 +115,9 @@ def permit(
     if over := _over_quota(snapshot, contract):
         row.save()
         return Permit(run=False, status=Status.REFUSED, text=f"Refused: {over}", summary=over[:300])
-    if contract.tier != Tier.WRITE or approvals.granted(snapshot.conversation_id, contract.name, contract.version, args):
+    if contract.tier != Tier.WRITE or approvals.granted(
+        snapshot.conversation_id, contract.name, contract.version, args
+    ):
         return _go(row)
     approval = Approval.objects.filter(call_id=call_id).first()
     if approval is None:
@@ -261,7 +261,13 @@ def _raw(decision: Decision) -> dict[str, Any]:
     if reply is None:
         return {}
     calls = [{"name": call.name, "arguments": call.arguments} for call in reply.calls]
-    return {"text": reply.text, "reasoning": reply.reasoning, "calls": calls, "finish": reply.finish, "model": reply.model}
+    return {
+        "text": reply.text,
+        "reasoning": reply.reasoning,
+        "calls": calls,
+        "finish": reply.finish,
+        "model": reply.model,
+    }
 
 
 def _tier(name: str) -> str:

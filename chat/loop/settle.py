@@ -52,7 +52,9 @@ def by_person(call: ToolCall, *, happened: bool) -> None:
         status=status,
         ended_at=timezone.now(),
         result={"confirmed_by_person": happened} if happened else None,
-        error=None if happened else {"what": "It was cut off and did not happen.", "cause": "", "next": "", "retry": True},
+        error=None
+        if happened
+        else {"what": "It was cut off and did not happen.", "cause": "", "next": "", "retry": True},
         text=f"The call was cut off. The person checked: it {said}.",
         summary=_("You confirmed that it happened.") if happened else _("You confirmed that it did not happen."),
     )

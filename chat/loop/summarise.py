@@ -26,7 +26,12 @@ MOST_LOST = 12  # exact values that may be moved to slots at once; beyond that t
 LINE_CHARS = 1_500
 # A number, a date, an id, or a name of two capitalised words.
 EXACT = re.compile(r"[A-Za-z_]*-?\d[\w:.,/-]*\w|\d|\b[A-Z][a-z]+(?: [A-Z][a-z]+)+\b")
-SCHEMA = {"type": "object", "properties": {"summary": {"type": "string"}}, "required": ["summary"], "additionalProperties": False}
+SCHEMA = {
+    "type": "object",
+    "properties": {"summary": {"type": "string"}},
+    "required": ["summary"],
+    "additionalProperties": False,
+}
 
 
 async def summarise(turn: Turn, llm: LLM) -> None:
@@ -49,7 +54,9 @@ async def summarise(turn: Turn, llm: LLM) -> None:
 def _older(turn: Turn) -> tuple[str, list[Message]]:
     last = conversations.latest_summary(turn.conversation_id)
     rows = Message.objects.filter(
-        conversation_id=turn.conversation_id, id__gt=last.upto if last else 0, turn__number__lte=turn.number - KEPT_TURNS
+        conversation_id=turn.conversation_id,
+        id__gt=last.upto if last else 0,
+        turn__number__lte=turn.number - KEPT_TURNS,
     ).exclude(role=Message.Role.NOTICE)
     return (last.text if last else ""), list(rows.order_by("id")[:60])
 
@@ -61,7 +68,10 @@ def _keep(conversation_id: UUID, text: str, rows: Sequence[Message], before: str
     missing = lost(source, f"{text} {held}")
     if len(missing) > MOST_LOST:
         return False
-    changes = [{"op": "set", "name": f"noted: {value}"[:80], "kind": "fact", "value": around(source, value)} for value in missing]
+    changes = [
+        {"op": "set", "name": f"noted: {value}"[:80], "kind": "fact", "value": around(source, value)}
+        for value in missing
+    ]
     if changes:
         slots.patch(conversation_id, changes, by="code")
     names = [str(change["name"]) for change in changes]

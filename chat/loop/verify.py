@@ -47,7 +47,7 @@ async def verify(snapshot: Snapshot, results: Sequence[ToolResult], llm: LLM) ->
         if call.tool == "finish" and call.status == Status.SUCCEEDED:
             return Verdict(answer=await in_db(_answer, snapshot, call))
         if call.tool == "ask_user" and call.status == Status.SUCCEEDED:
-            return Verdict(question=str(call.result["question"]))
+            return Verdict(question=str((call.result or {})["question"]))
     if not last:
         return await in_db(_without_call, snapshot)
     if snapshot.step and not snapshot.replan:
@@ -221,7 +221,7 @@ def _without_call(snapshot: Snapshot) -> Verdict:
 
 def _answer(snapshot: Snapshot, call: ToolCall) -> dict[str, Any]:
     """The conclusion the model gave, with what the plan says is still open: an answer cannot hide it."""
-    given = dict(call.result)
+    given = dict(call.result or {})
     plan = plans.current(snapshot.turn_id)
     left = [step.title for step in plan.steps if step.status in {"pending", "running", "failed"}] if plan else []
     given["open_points"] = [

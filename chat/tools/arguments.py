@@ -45,7 +45,9 @@ def _mend(name: str, value: Any, prop: Mapping[str, Any], notes: list[str]) -> A
     kind = prop.get("type")
     if isinstance(value, str):
         text = value.strip()
-        if kind in {"integer", "number"} and re.fullmatch(r"-?\d+(\.0+)?" if kind == "integer" else r"-?\d+(\.\d+)?", text):
+        if kind in {"integer", "number"} and re.fullmatch(
+            r"-?\d+(\.0+)?" if kind == "integer" else r"-?\d+(\.\d+)?", text
+        ):
             mended = int(float(text)) if kind == "integer" else float(text)
         elif kind == "boolean" and text.lower() in {"true", "false", "yes", "no"}:
             mended = text.lower() in {"true", "yes"}
@@ -73,4 +75,8 @@ def _explain(contract: Contract, fault: ValidationError) -> str:
         where = ".".join(str(part) for part in error["loc"]) or "arguments"
         given = "" if error["type"] == "missing" else f", not {str(error['input'])[:80]!r}"
         lines.append(f"{where}: {error['msg'].removeprefix('Value error, ')}{given}")
-    return f"The arguments of {contract.name} do not fit. " + "; ".join(lines) + ". Call it again with all of these mended."
+    return (
+        f"The arguments of {contract.name} do not fit. "
+        + "; ".join(lines)
+        + ". Call it again with all of these mended."
+    )

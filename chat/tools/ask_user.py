@@ -13,7 +13,9 @@ class AskUserArgs(Args):
 
 
 async def run(args: AskUserArgs, ctx: ToolContext) -> Done:
-    return Done(data=args.model_dump(), summary=args.question[:120], text="Asked. The answer stands among the person's words.")
+    return Done(
+        data=args.model_dump(), summary=args.question[:120], text="Asked. The answer stands among the person's words."
+    )
 
 
 CONTRACT = Contract(

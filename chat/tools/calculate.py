@@ -40,7 +40,11 @@ async def run(args: CalculateArgs, ctx: ToolContext) -> Done:
     try:
         value = _value(ast.parse(text, mode="eval").body)
     except (SyntaxError, RecursionError, MemoryError) as fault:
-        raise ToolFailed(f"{args.expression!r} is no arithmetic expression.", next="Use numbers, + - * / % ** and brackets.", mend=True) from fault
+        raise ToolFailed(
+            f"{args.expression!r} is no arithmetic expression.",
+            next="Use numbers, + - * / % ** and brackets.",
+            mend=True,
+        ) from fault
     except ZeroDivisionError as fault:
         raise ToolFailed("The expression divides by zero.", next="Check the numbers.", mend=True) from fault
     except (ValueError, OverflowError, TypeError) as fault:
@@ -73,7 +77,8 @@ def _value(node: ast.expr) -> Any:
 def _power(base: float, exponent: float) -> float:
     if base and abs(exponent) * math.log10(abs(base) + 1) > math.log10(LARGEST):
         raise OverflowError("the power is too large")
-    return float(base) ** exponent if isinstance(exponent, float) or exponent < 0 else base**exponent
+    value: float = float(base) ** exponent if isinstance(exponent, float) or exponent < 0 else base**exponent
+    return value
 
 
 CONTRACT = Contract(

@@ -19,14 +19,30 @@ def translate(exc: BaseException, contract: Contract) -> dict[str, Any]:
         return _error(str(exc), "", "Call it again with what the message asks for.", False, mend=True)
     if isinstance(exc, TimeoutError):
         what = f"{contract.name} did not answer within {contract.timeout:g} seconds."
-        return _error(what, "The service behind it is slow or down.", "Try once more, or go another way.", contract.repeatable)
+        return _error(
+            what, "The service behind it is slow or down.", "Try once more, or go another way.", contract.repeatable
+        )
     if isinstance(exc, ConnectionError | OSError):
-        return _error(f"{contract.name} could not reach its service.", "The network or the service is down.", _advice(contract), contract.repeatable)
-    return _error(f"{contract.name} failed inside ({type(exc).__name__}).", "This is a fault of the tool.", "Go another way.", False)
+        return _error(
+            f"{contract.name} could not reach its service.",
+            "The network or the service is down.",
+            _advice(contract),
+            contract.repeatable,
+        )
+    return _error(
+        f"{contract.name} failed inside ({type(exc).__name__}).",
+        "This is a fault of the tool.",
+        "Go another way.",
+        False,
+    )
 
 
 def for_model(error: dict[str, Any]) -> str:
-    parts = [error["what"], error["cause"] and f"Likely cause: {error['cause']}", error["next"] and f"Next: {error['next']}"]
+    parts = [
+        error["what"],
+        error["cause"] and f"Likely cause: {error['cause']}",
+        error["next"] and f"Next: {error['next']}",
+    ]
     return " ".join(part for part in parts if part)
 
 

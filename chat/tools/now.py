@@ -20,7 +20,9 @@ async def run(args: NowArgs, ctx: ToolContext) -> Done:
     try:
         zone = ZoneInfo(args.time_zone) if args.time_zone else timezone.get_current_timezone()
     except (ZoneInfoNotFoundError, ValueError, OSError) as fault:
-        raise ToolFailed(f"{args.time_zone!r} is no time zone.", next="Use an IANA name such as Asia/Shanghai.", mend=True) from fault
+        raise ToolFailed(
+            f"{args.time_zone!r} is no time zone.", next="Use an IANA name such as Asia/Shanghai.", mend=True
+        ) from fault
     now = timezone.now().astimezone(zone)
     text = now.strftime("%A %Y-%m-%d %H:%M %Z")
     return Done(data={"now": now.isoformat(timespec="seconds"), "weekday": now.strftime("%A")}, summary=text, text=text)

@@ -35,7 +35,9 @@ def store(turn: Turn, proposal: Mapping[str, Any], *, approved: bool, reason: st
     """Store a first plan, or a revision when there is one. Raises ModelMistake with every fault."""
     tools = facts()
     current = plans.current(turn.id)
-    draft, notes = normalise.normalise(PlanDraft.model_validate(dict(proposal)), turn.goal, tools=tools, current=current)
+    draft, notes = normalise.normalise(
+        PlanDraft.model_validate(dict(proposal)), turn.goal, tools=tools, current=current
+    )
     try:
         if current is None:
             plan = plans.set_plan(turn.id, turn.conversation_id, turn.goal, draft, tools=tools, approved=approved)
@@ -44,7 +46,9 @@ def store(turn: Turn, proposal: Mapping[str, Any], *, approved: bool, reason: st
             plan = plans.revise(turn.id, draft, reason=reason, tools=tools, exclusions=ruled_out, approved=approved)
     except PlanRefused as refusal:
         lines = "\n".join(f"- {fault}" for fault in refusal.faults)
-        raise ModelMistake(f"The plan has faults:\n{lines}\nSend the whole plan again with all of them mended.") from refusal
+        raise ModelMistake(
+            f"The plan has faults:\n{lines}\nSend the whole plan again with all of them mended."
+        ) from refusal
     if not conditions.views(turn.id):
         conditions.store(turn.id, draft.conditions, [step.key for step in plan.steps])
     return _done(plan, draft, notes)
@@ -55,4 +59,8 @@ def _done(plan: PlanView, draft: PlanDraft, notes: tuple[str, ...]) -> Done:
     summary = f"{count} step{'s' if count != 1 else ''}"
     if questions:
         summary += f" and {questions} condition{'s' if questions != 1 else ''}"
-    return Done(data={"steps": count, "revision": plan.revision, "notes": list(notes)}, summary=summary, text="The plan is stored.")
+    return Done(
+        data={"steps": count, "revision": plan.revision, "notes": list(notes)},
+        summary=summary,
+        text="The plan is stored.",
+    )

@@ -3,12 +3,21 @@
 question -> memories.  Touches: memory.recall.
 """
 
+import re
+
 from django.conf import settings
 from pydantic import Field
 
 from chat.db import in_db
 from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolContext
 from memory.recall import count_recalled, recall
+
+# A question for all that is known resembles no memory: the best are shown whatever their score.
+EVERYTHING = re.compile(
+    r"\b(know|remember|known|learned|stored) about (me|the (user|person))\b|\bwhat do (i|you know i) (like|prefer)\b|^everything$"
+    r"|你?(知道|了解|记得)我(些|的)?(什么|哪些)|关于我(的一切)?[？?。]?$|我(喜欢|偏好)(些)?什么",
+    re.IGNORECASE,
+)
 
 
 class SearchMemoryArgs(Args):
@@ -21,7 +30,8 @@ async def run(args: SearchMemoryArgs, ctx: ToolContext) -> Done:
 
 
 def _run(args: SearchMemoryArgs, ctx: ToolContext) -> Done:
-    found = recall(ctx.user_id, args.query, limit=args.limit, floor=settings.AGENT_RECALL_FLOOR, pinned=False)
+    floor = -1.0 if EVERYTHING.search(args.query) else settings.AGENT_RECALL_FLOOR
+    found = recall(ctx.user_id, args.query, limit=args.limit, floor=floor, pinned=False)
     shown = found.shown
     count_recalled(ctx.user_id, [item.id for item in shown])
     memories = [

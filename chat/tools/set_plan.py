@@ -53,10 +53,11 @@ CONTRACT = Contract(
     tier=Tier.LOCAL,
     returns=SCHEMA,
     returns_empty="never empty: a plan without steps is refused",
-    failures=(FailureMode(when="the plan has faults", advice="mend all faults that the message names and call it again"),),
+    failures=(
+        FailureMode(when="the plan has faults", advice="mend all faults that the message names and call it again"),
+    ),
     cost="free",
     latency="milliseconds",
     repeatable=True,
     pack="control",
 )
-

@@ -3,9 +3,9 @@
 city, dates -> weather, hotels; a booking.  Touches: bookings.json in the conversation's workspace.
 """
 
+import datetime as dt
 import hashlib
 import json
-import datetime as dt
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
@@ -52,14 +52,21 @@ class BookArgs(_Dated):
     date_from: dt.date = Field(description="first night, YYYY-MM-DD")
     nights: int = Field(ge=1, le=30)
     room: Room
-    wishes: list[str] = Field(default_factory=list, description="each wish for the room that is known about the person", max_length=5)
+    wishes: list[str] = Field(
+        default_factory=list, description="each wish for the room that is known about the person", max_length=5
+    )
 
 
 async def get_weather(args: WeatherArgs, ctx: ToolContext) -> Done:
     city = _city(args.city)
     found = WEATHER.get(args.date)
     if found is None:
-        raise ToolFailed(f"There is no forecast for {args.date}.", f"Known dates: {KNOWN}.", "Use the known date that the task means.", mend=True)
+        raise ToolFailed(
+            f"There is no forecast for {args.date}.",
+            f"Known dates: {KNOWN}.",
+            "Use the known date that the task means.",
+            mend=True,
+        )
     data = {"city": city, "date": args.date.isoformat(), **found}
     return Done(data=data, summary=f"{str(found['condition']).capitalize()}, {found['temperature_c']} °C")
 
@@ -92,17 +99,29 @@ async def book_hotel(args: BookArgs, ctx: ToolContext) -> Done:
 def _city(name: str) -> str:
     city = CITY.get(name.casefold().replace(", china", "").strip())
     if city is None:
-        raise ToolFailed(f"{name!r} is not in the data.", "Only Xi'an (西安) is.", "Use Xi'an, or tell the person.", mend=True)
+        raise ToolFailed(
+            f"{name!r} is not in the data.", "Only Xi'an (西安) is.", "Use Xi'an, or tell the person.", mend=True
+        )
     return city
 
 
 def _hotel(args: BookArgs) -> dict[str, Any]:
-    hotel = next((h for h in HOTELS if args.hotel_id.casefold() in (str(h["hotel_id"]).casefold(), str(h["name"]).casefold())), None)
+    hotel = next(
+        (h for h in HOTELS if args.hotel_id.casefold() in (str(h["hotel_id"]).casefold(), str(h["name"]).casefold())),
+        None,
+    )
     if hotel is None:
         known = ", ".join(str(h["hotel_id"]) for h in HOTELS)
-        raise ToolFailed(f"There is no hotel {args.hotel_id!r}.", f"Known: {known}.", "Use a hotel_id that search_hotels returned.", mend=True)
+        raise ToolFailed(
+            f"There is no hotel {args.hotel_id!r}.",
+            f"Known: {known}.",
+            "Use a hotel_id that search_hotels returned.",
+            mend=True,
+        )
     if args.room not in hotel["prices"]:
-        raise ToolFailed(f"{hotel['name']} has no {args.room}.", next="Choose a hotel whose prices list that room.", mend=True)
+        raise ToolFailed(
+            f"{hotel['name']} has no {args.room}.", next="Choose a hotel whose prices list that room.", mend=True
+        )
     return hotel
 
 

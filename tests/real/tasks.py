@@ -29,7 +29,9 @@ def _travel(name: str, text: str, day: int, room: str) -> Task:
 
 
 def _save(name: str, text: str, factor: int, word: str) -> Task:
-    return Task(name=name, text=text.format(factor=factor), tool="write_file", args={"path": "result.txt", "content": word})
+    return Task(
+        name=name, text=text.format(factor=factor), tool="write_file", args={"path": "result.txt", "content": word}
+    )
 
 
 TASKS = (

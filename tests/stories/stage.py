@@ -71,7 +71,9 @@ class Stage:
         """Type and send; returns the turn once the server has taken the message."""
         client_id = client_id or uuid4().hex
         await self.socket.send_json_to({"type": "say", "text": text, "id": client_id})
-        message = await self.row(lambda: Message.objects.filter(conversation=self.conversation, client_id=client_id).first())
+        message = await self.row(
+            lambda: Message.objects.filter(conversation=self.conversation, client_id=client_id).first()
+        )
         return await in_db(Turn.objects.get, id=message.turn_id)
 
     async def until(self, turn: Turn, *states: str) -> Turn:
@@ -132,5 +134,3 @@ def describe(turn: Turn) -> str:
         lines.append(f"{iteration.number} {iteration.outcome} {iteration.reason} {iteration.changes}")
         lines += [f"   {call.tool} {call.status} {call.text[:200]}" for call in iteration.calls.all()]
     return "\n".join(lines)
-
-

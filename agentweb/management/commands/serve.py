@@ -71,7 +71,7 @@ def _anchor() -> sqlite3.Connection | None:
     """With SQLite, closing the last connection writes the whole log back: one that stays open makes requests cheap."""
     if connection.vendor != "sqlite":
         return None
-    anchor = sqlite3.connect(settings.DATABASES["default"]["NAME"], check_same_thread=False)
+    anchor = sqlite3.connect(str(settings.DATABASES["default"]["NAME"]), check_same_thread=False)
     anchor.execute("PRAGMA schema_version")
     return anchor
 
@@ -110,7 +110,11 @@ def _serve(host: str, port: int, *, turns_here: bool) -> None:
 
     from twisted.internet.defer import Deferred
 
-    reactor.addSystemEventTrigger("before", "shutdown", lambda: Deferred.fromFuture(asyncio.ensure_future(stop(), loop=loop)))
+    def stopped() -> Deferred[None]:
+        return Deferred.fromFuture(asyncio.ensure_future(stop(), loop=loop))
+
+    # The reactor module stands for its one instance, which the stubs do not know.
+    reactor.addSystemEventTrigger("before", "shutdown", stopped)  # type: ignore[arg-type]
     logging.getLogger("daphne").setLevel(logging.WARNING)
     Server(
         application=application,

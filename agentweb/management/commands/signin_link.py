@@ -19,4 +19,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, base: str, **options: Any) -> None:
         person, staff = links(base)
-        self.stdout.write(f"Sign in as you:    {person}\nSign in as admin:  {staff}\nEach link works once, within a day.")
+        self.stdout.write(
+            f"Sign in as you:    {person}\nSign in as admin:  {staff}\nEach link works once, within a day."
+        )
