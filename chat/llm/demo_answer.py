@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from chat.llm import demo_read
+from chat.llm import demo_fill, demo_plan, demo_read
 from chat.llm.demo_fill import failed
 from chat.llm.demo_read import Scene
 from chat.types import Json
@@ -65,6 +65,10 @@ def conclusion(scene: Scene) -> Json:
     lines = [line for tool, args, text in good if (line := _line(tool, args, text, scene))]
     lines += [_decided(line, scene) for line in scene.decided]
     undone = [re.sub(r"^[✗–▶ ]+\d+\s*", "", step) for step in scene.plan if step.startswith(("✗", "▶", " "))]
+    if not lines and any(step.startswith("✓") for step in scene.plan):
+        # The agent's own bookkeeping leaves no result in the prompt, only a step that is done.
+        did = demo_plan.understand(scene.task, ()).tools
+        lines = [line for tool in did if (line := _line(tool, demo_fill.arguments_by_words(tool, scene), "", scene))]
     if not lines:
         lines = ["什么也没有做成。" if scene.chinese else "Nothing came of it."]
     answer: Json = {"answer": "\n\n".join(lines)}
@@ -130,7 +134,9 @@ def _line(tool: str, args: Json, text: str, scene: Scene) -> str:
         case "calculate":
             return f"**{text.strip()}**" if "=" in text else f"{args.get('expression', '')} = **{text.strip()}**"
         case "remember":
-            return "好的，我会记住。" if zh else "I will remember that."
+            return f"好的，我会记住：{args.get('text', '')}。" if zh else f"I will remember: {args.get('text', '')}."
+        case "now":
+            return f"现在是 {text.strip()}。" if zh else f"It is {text.strip()}."
         case "forget_memory":
             return "好的，已经忘掉。" if zh else "It is forgotten."
         case "search_memory":

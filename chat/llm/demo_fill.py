@@ -13,8 +13,8 @@ from chat.llm.demo_read import Scene
 from chat.types import Json
 
 _REMEMBER = re.compile(
-    r"^\s*(please\s+|could you\s+|can you\s+)?(remember|keep in mind|note)( down)?( that|:)?\s*"
-    r"|^\s*(请|帮我|你)*(记住|记一下|记得|记着)[，,：:]?\s*",
+    r"(?:^|(?<=[.!?;]))\s*(please\s+|could you\s+|can you\s+)?(remember|keep in mind|note)( down)?( that|:)?\s*"
+    r"|(?:^|(?<=[。！？；]))\s*(请|帮我|你)*(记住|记一下|记得|记着)[，,：:]?\s*",
     re.IGNORECASE,
 )
 _NOTE = re.compile(
@@ -28,6 +28,7 @@ _FAULTS = re.compile(
     r"|拒绝|失败",
     re.IGNORECASE,
 )
+_PREFERS = re.compile(r"\b(prefer|like|love|hate|dislike|favou?rite)\b|喜欢|偏好|讨厌|最爱", re.IGNORECASE)
 _LIKES = re.compile(r"room|floor|quiet|bed|view|smok|breakfast|房|楼层|安静|床|早餐|烟", re.IGNORECASE)
 _ROOMS = {"suite": r"\bsuite\b|套房", "standard": r"\bstandard\b|标准间|标间|普通间"}
 
@@ -45,6 +46,11 @@ def arguments(tool: str, scene: Scene) -> tuple[Json, list[str]]:
         elif name in needed:
             missing.append(name)
     return filled, missing
+
+
+def arguments_by_words(tool: str, scene: Scene) -> Json:
+    """What the person's words alone say about a call that is over."""
+    return {"text": _text(tool, scene) or ""}
 
 
 def _value(tool: str, name: str, prop: Json, scene: Scene) -> Any:
@@ -80,6 +86,8 @@ def _option(options: list[Any], scene: Scene) -> Any:
     """The one option that the decided facts, or else the person's words, name."""
     if len(options) == 1:
         return options[0]
+    if "preference" in options and _PREFERS.search(scene.task):
+        return "preference"
     for text in (*reversed(scene.decided), scene.task):
         named = [
             o
@@ -221,5 +229,6 @@ def _text(tool: str, scene: Scene) -> str | None:
         said = _NOTE.sub("", scene.task, count=1).strip().strip("\"“”'。")
         total = next((text for name, _, text in reversed(scene.everything) if name == "calculate"), "")
         return said or total or scene.task
-    said = _REMEMBER.sub("", scene.task, count=1).strip().rstrip(".。")
+    found = list(_REMEMBER.finditer(scene.task))
+    said = (scene.task[found[-1].end() :] if found else scene.task).strip().rstrip(".。")
     return said[:1].upper() + said[1:] if said else None
