@@ -24,16 +24,6 @@ ARGS = {"hotel_id": "XA-204", "date_from": "2026-10-01", "nights": 2, "room": "s
 
 
 @pytest.fixture
-def alice() -> User:
-    return User.objects.create_user("alice")
-
-
-@pytest.fixture
-def bob() -> User:
-    return User.objects.create_user("bob")
-
-
-@pytest.fixture
 def page(alice: User) -> Iterator[Client]:
     client = Client()
     client.force_login(alice)
@@ -63,9 +53,17 @@ def ask_in(
     args = ARGS if args is None else args
     mark = digest(tool, version, args)
     call = ToolCall.objects.create(
-        iteration=iteration, turn=iteration.turn, index=iteration.calls.count(), tool=tool, version=version, tier="write",
-        status=ToolCall.Status.WAITING, proposed=args, args=args, digest=mark,
-    )  # fmt: skip
+        iteration=iteration,
+        turn=iteration.turn,
+        index=iteration.calls.count(),
+        tool=tool,
+        version=version,
+        tier="write",
+        status=ToolCall.Status.WAITING,
+        proposed=args,
+        args=args,
+        digest=mark,
+    )
     given = {"expires_at": timezone.now() + timedelta(hours=23, minutes=59)} | fields
     return Approval.objects.create(
         call=call, turn=iteration.turn, tool=tool, version=version, tier="write", args=args, digest=mark, **given

@@ -21,16 +21,6 @@ HTMX = {"HX-Request": "true"}
 
 
 @pytest.fixture
-def alice() -> User:
-    return User.objects.create_user("alice")
-
-
-@pytest.fixture
-def bob() -> User:
-    return User.objects.create_user("bob")
-
-
-@pytest.fixture
 def page(alice: User) -> Iterator[Client]:
     client = Client()
     client.force_login(alice)
