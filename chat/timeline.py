@@ -6,7 +6,7 @@ The number of queries is the same for one turn and for fifteen, however long the
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -63,6 +63,7 @@ class IterationLine:
 class Source:
     text: str
     url: str = ""
+    is_tool: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,8 +156,9 @@ def views(turns: QuerySet[Turn], user_id: int) -> tuple[TurnView, ...]:
 def _entries(turn: Turn, cards: Mapping[UUID, Card]) -> tuple[SaidLine | IterationLine, ...]:
     """Messages and iterations by time. A message that steered stands before the first iteration that could read it."""
     dated: list[tuple[datetime, int, SaidLine | IterationLine]] = []
+    tools = {call.tool for row in turn.iterations.all() for call in row.calls.all()}
     for message in turn.messages.all():
-        dated.append((message.created_at, 0, _said(message)))
+        dated.append((message.created_at, 0, _said(message, tools)))
     seen: set[str] = set()
     decided: dict[int, list[Condition]] = defaultdict(list)
     for condition in turn.conditions.all():
@@ -173,24 +175,25 @@ def _entries(turn: Turn, cards: Mapping[UUID, Card]) -> tuple[SaidLine | Iterati
     return tuple(line for _at, _kind, line in dated)
 
 
-def _said(message: Message) -> SaidLine:
+def _said(message: Message, tools: Collection[str]) -> SaidLine:
     data = message.data if isinstance(message.data, dict) else {}
     return SaidLine(
         message=message,
-        sources=tuple(_sources(data.get("sources"))),
+        sources=tuple(_sources(data.get("sources"), tools)),
         open_points=tuple(str(point) for point in _items(data.get("open_points")) if point),
     )
 
 
-def _sources(given: Any) -> Iterable[Source]:
-    """A source is a sentence, an address, or both; only a web address becomes a link."""
+def _sources(given: Any, tools: Collection[str]) -> Iterable[Source]:
+    """A source is a tool, a sentence, an address, or both; only a web address becomes a link."""
     for item in _items(given):
         text, url = str(item), str(item)
         if isinstance(item, Mapping):
             url = str(item.get("url") or "")
             text = str(item.get("title") or item.get("text") or item.get("name") or url)
         if text.strip():
-            yield Source(text=text, url=url if url.startswith(("https://", "http://")) and " " not in url else "")
+            is_link = url.startswith(("https://", "http://")) and " " not in url
+            yield Source(text=text, url=url if is_link else "", is_tool=text in tools)
 
 
 def _items(value: Any) -> Sequence[Any]:
@@ -206,7 +209,7 @@ def _iteration(
         row=row,
         calls=calls,
         text="" if calls else short(row.thought, LONG),
-        notes=tuple(text for text in map(_note, row.notes) if text),
+        notes=_notes(row.notes, decided),
         conditions=decided,
         recalled=tuple(short(text, LONG) for text in fresh[:RECALLED]),
         recalled_more=max(0, len(fresh) - RECALLED),
@@ -225,8 +228,10 @@ def _first(seen: set[str], key: str) -> bool:
     return new
 
 
-def _note(note: Any) -> str:
-    return str(note.get("text", "")) if isinstance(note, Mapping) else str(note)
+def _notes(notes: Any, decided: Sequence[Condition]) -> tuple[str, ...]:
+    """What the loop has to say, less what is said of a decided condition already."""
+    texts = (str(note.get("text", "")) if isinstance(note, Mapping) else str(note) for note in _items(notes))
+    return tuple(text for text in texts if text and not any(condition.question in text for condition in decided))
 
 
 def _took(row: Iteration) -> str:
