@@ -103,7 +103,7 @@ class Runner:
                 continue
             running = list(self.tasks)
             try:
-                _held, stop = await in_db(turns.heartbeat, self.owner, running)
+                stop = await in_db(turns.heartbeat, self.owner, running)
             except Exception:
                 log.exception("Renewing leases failed; trying again.")
                 continue

@@ -195,13 +195,12 @@ def ready() -> list[UUID]:
     return [turn.id for turn in queued.union(silent).order_by("created_at")[:200]]
 
 
-def heartbeat(owner: str, turn_ids: list[UUID]) -> tuple[set[UUID], set[UUID]]:
-    """Renew the leases of one worker; returns the turns it still holds and those it must stop."""
+def heartbeat(owner: str, turn_ids: list[UUID]) -> set[UUID]:
+    """Renew the leases of one worker; returns the turns whose person pressed Stop."""
     lease = timezone.now() + timedelta(seconds=settings.AGENT_LEASE_SECONDS)
     mine = Turn.objects.filter(id__in=turn_ids, owner=owner, status=Status.RUNNING)
     mine.update(lease_until=lease)
-    rows = list(mine.values_list("id", "stop_requested"))
-    return {turn_id for turn_id, _stop in rows}, {turn_id for turn_id, stop in rows if stop}
+    return set(mine.filter(stop_requested=True).values_list("id", flat=True))
 
 
 def hand_back(turn_id: UUID, fence: int) -> None:
@@ -240,7 +239,9 @@ def pause(turn_id: UUID, fence: int, waits_for: str, reason: str) -> None:
     wake.wake()
 
 
-def end(turn: Turn, fence: int, how: str, *, reason: str, gate: str = "", answer: Mapping[str, Any] | None = None) -> None:
+def end(
+    turn: Turn, fence: int, how: str, *, reason: str, gate: str = "", answer: Mapping[str, Any] | None = None
+) -> None:
     """End a running turn: status, answer and events in one transaction. Raises LostClaim."""
     with transaction.atomic():
         _end(turn.id, fence, [Status.RUNNING], how, reason, gate)
@@ -321,7 +322,10 @@ def _readable(text: str) -> str:
     if not text:
         raise Refused(_("The message is empty."))
     if len(text) > conversations.MAX_TEXT:
-        raise Refused(_("The message is longer than %(limit)s characters. Send it in parts.") % {"limit": f"{conversations.MAX_TEXT:,}"})
+        raise Refused(
+            _("The message is longer than %(limit)s characters. Send it in parts.")
+            % {"limit": f"{conversations.MAX_TEXT:,}"}
+        )
     return text
 
 
