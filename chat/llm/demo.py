@@ -123,8 +123,10 @@ def _act(tool: str, scene: Scene) -> tuple[str, Json]:
     if tool == "read_file" and "path" in missing:
         missing_file = "There is no note to read." if not scene.chinese else "没有可读的笔记。"
         return _give_up(missing_file, scene)
-    if missing and "ask_user" in scene.tools and not any(name == "ask_user" for name, _, _ in scene.evidence):
-        return "ask_user", {"question": _question(missing[0], scene)}
+    if missing and "ask_user" in scene.tools:
+        question = _question(missing[0], scene)
+        if not any(name == "ask_user" and args.get("question") == question for name, args, _ in scene.evidence):
+            return "ask_user", {"question": question}
     if missing or arguments in before or len(before) > 1:
         reason = scene.evidence[-1][2][:200] if scene.evidence else f"Nothing says: {', '.join(missing)}"
         return _give_up(reason, scene)

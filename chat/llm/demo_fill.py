@@ -135,6 +135,8 @@ def known_day(day: date, prop: Json, scene: Scene) -> date:
         json.dumps(prop),
         scene.now,
     ]
+    if year_said := re.search(r"year (\d{4})", str(prop.get("description"))):
+        return day.replace(year=int(year_said[1])) if (day.month, day.day) != (2, 29) else day
     for text in said:
         for year, month, number in re.findall(r"(\d{4})-(\d\d)-(\d\d)", text):
             if (int(month), int(number)) == (day.month, day.day):
