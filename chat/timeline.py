@@ -13,32 +13,17 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Prefetch, QuerySet
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from chat import approval_card, words
 from chat.approval_card import Card
+from chat.call_line import LONG, CallLine, call_line, items, short
 from chat.models import Conversation, Iteration, Message, ToolCall, Turn
 from chat.status import Standing, progress_of, standing
 from planning.models import Condition
 
 PAGE = 15  # turns shown at first; earlier ones on demand
 MOST_NEW = 100  # that a page which slept can fetch at once
-BRIEF = 90  # characters of arguments in a line
-LONG = 240  # characters of a result in a line
 RECALLED = 2  # memories named in a line
-
-Status = ToolCall.Status
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallLine:
-    call: ToolCall
-    lead: str  # a verb a person uses, for the agent's own bookkeeping; empty: the tool is named
-    brief: str  # the arguments in short
-    result: str  # what came of it, in short
-    tone: str  # good, warm, bad, busy or empty
-    card: Card | None  # what the person decides, or decided, about it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,13 +165,13 @@ def _said(message: Message, tools: Collection[str]) -> SaidLine:
     return SaidLine(
         message=message,
         sources=tuple(_sources(data.get("sources"), tools)),
-        open_points=tuple(str(point) for point in _items(data.get("open_points")) if point),
+        open_points=tuple(str(point) for point in items(data.get("open_points")) if point),
     )
 
 
 def _sources(given: Any, tools: Collection[str]) -> Iterable[Source]:
     """A source is a tool, a sentence, an address, or both; only a web address becomes a link."""
-    for item in _items(given):
+    for item in items(given):
         text, url = str(item), str(item)
         if isinstance(item, Mapping):
             url = str(item.get("url") or "")
@@ -196,14 +181,10 @@ def _sources(given: Any, tools: Collection[str]) -> Iterable[Source]:
             yield Source(text=text, url=url if is_link else "", is_tool=text in tools)
 
 
-def _items(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else [value] if value else []
-
-
 def _iteration(
     turn: Turn, row: Iteration, decided: tuple[Condition, ...], seen: set[str], cards: Mapping[UUID, Card]
 ) -> IterationLine:
-    calls = tuple(_call(call, cards.get(call.id)) for call in row.calls.all())
+    calls = tuple(call_line(call, cards.get(call.id)) for call in row.calls.all())
     fresh = [str(item.get("text", "")) for item in _shown(row.receipt) if _first(seen, str(item.get("id")))]
     return IterationLine(
         row=row,
@@ -219,7 +200,7 @@ def _iteration(
 
 
 def _shown(receipt: Any) -> list[Mapping[str, Any]]:
-    return [item for item in _items(receipt) if isinstance(item, Mapping) and item.get("fate") == "shown"]
+    return [item for item in items(receipt) if isinstance(item, Mapping) and item.get("fate") == "shown"]
 
 
 def _first(seen: set[str], key: str) -> bool:
@@ -230,7 +211,7 @@ def _first(seen: set[str], key: str) -> bool:
 
 def _notes(notes: Any, decided: Sequence[Condition]) -> tuple[str, ...]:
     """What the loop has to say, less what is said of a decided condition already."""
-    texts = (str(note.get("text", "")) if isinstance(note, Mapping) else str(note) for note in _items(notes))
+    texts = (str(note.get("text", "")) if isinstance(note, Mapping) else str(note) for note in items(notes))
     return tuple(text for text in texts if text and not any(condition.question in text for condition in decided))
 
 
@@ -244,80 +225,3 @@ def _took(row: Iteration) -> str:
 def _tone(tones: Sequence[str], *, running: bool) -> str:
     """The most pressing one counts."""
     return next((tone for tone in ("warm", "bad", "busy", "good") if tone in tones), "busy" if running else "")
-
-
-TONES = {
-    Status.SUCCEEDED: "good",
-    Status.WAITING: "warm",
-    Status.UNKNOWN: "warm",
-    Status.FAILED: "bad",
-    Status.REFUSED: "bad",
-    Status.INTENDED: "busy",
-    Status.RUNNING: "busy",
-}
-
-
-def _call(call: ToolCall, card: Card | None) -> CallLine:
-    lead, brief = _own_words(call) if call.status == Status.SUCCEEDED else ("", "")
-    if not lead:
-        brief = "" if call.status == Status.WAITING and card else brief_args(call.args or {})
-    return CallLine(
-        call=call,
-        lead=lead,
-        brief=brief,
-        result="" if lead and call.tool != "update_slots" else short(_result(call), LONG),
-        tone=TONES.get(Status(call.status), ""),
-        card=card,
-    )
-
-
-def _result(call: ToolCall) -> str:
-    if call.error:
-        return str(call.error.get("what") or call.summary)
-    return call.summary
-
-
-def _own_words(call: ToolCall) -> tuple[str, str]:
-    """The agent's own bookkeeping, said as a person would."""
-    args = call.args if isinstance(call.args, Mapping) else {}
-    if call.tool == "set_plan":
-        return _("Planned"), _counted(args)
-    if call.tool == "revise_plan":
-        return _("Revised the plan"), short(str(args.get("reason") or call.summary), BRIEF)
-    if call.tool == "ask_user":
-        return _("Asked you"), short(str(args.get("question") or call.summary), BRIEF)
-    if call.tool == "mark_step_failed":
-        return _("Gave up on the step"), short(str(args.get("note") or call.summary), BRIEF)
-    if call.tool == "update_slots":
-        return _("Noted"), ""
-    return (_("Answered"), "") if call.tool == "finish" else ("", "")
-
-
-def _counted(args: Mapping[str, Any]) -> str:
-    """ "3 steps and 1 condition"."""
-    steps, conditions = len(_items(args.get("steps"))), len(_items(args.get("conditions")))
-    said = ngettext("%(n)d step", "%(n)d steps", steps) % {"n": steps}
-    if not conditions:
-        return said
-    also = ngettext("%(n)d condition", "%(n)d conditions", conditions) % {"n": conditions}
-    return _("%(steps)s and %(conditions)s") % {"steps": said, "conditions": also}
-
-
-def brief_args(args: Any) -> str:
-    """Arguments in short: their values as one would read them out; what hides or turns text is made visible."""
-    if not isinstance(args, Mapping):
-        return words.seen(short(words.plain(args), BRIEF))
-    values = [words.plain(value) for value in args.values() if value not in (None, "", [], {})]
-    return words.seen(short(", ".join(short(value, 50) for value in values), BRIEF))
-
-
-def short(text: str, length: int) -> str:
-    """One line, cut."""
-    line = " ".join(text.split())
-    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
-
-
-def open_turn(conversation: Conversation) -> UUID | None:
-    """The turn that is under way or waits."""
-    found = conversation.turns.exclude(status=Turn.Status.ENDED).values_list("id", flat=True)
-    return found.first()

@@ -206,5 +206,5 @@ def _examples() -> list[str]:
             "if it rains book a suite, otherwise a standard room."
         ),
         _("Remember that I prefer quiet rooms on a high floor."),
-        _("What is 17.5 % of 2,480, and how much is left of 2,480 after that?"),
+        _("Save a note: call the accountant about the tax return before October 10."),
     ]

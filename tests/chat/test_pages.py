@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.template.loader import render_to_string
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from sesame.utils import get_query_string
 
+from chat.call_line import brief_args
 from chat.models import Conversation, Iteration, Message, ToolCall, Turn
 from planning.models import AcceptanceCheck, Condition, Plan, Step
 
@@ -372,3 +374,33 @@ def test_queries_do_not_grow_with_the_conversation_or_the_list(page: Client, ali
 def test_a_turn_takes_few_queries(page: Client, conversation: Conversation) -> None:
     fill(conversation, 2, 8)
     assert queries(page, "turn", conversation.id, conversation.turns.get(number=2).id) <= 13
+
+
+# ---- faults ---------------------------------------------------------------------------------------------------
+
+
+def test_a_page_about_a_fault_needs_nothing_that_may_be_broken() -> None:
+    for name in ("403.html", "403_csrf.html", "404.html", "500.html"):
+        assert "<h1>" in render_to_string(name)
+
+
+def test_a_stale_form_is_told_apart_from_a_forbidden_one(alice: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(alice)
+    response = client.post(reverse("new"))
+    assert response.status_code == 403 and b"out of date" in response.content
+
+
+@pytest.mark.parametrize(
+    ("args", "brief"),
+    [
+        ({"city": "Xi'an", "nights": 2, "wishes": [], "note": None}, "Xi'an, 2"),
+        ({"name": "a\u202egnp.exe"}, "a⟨U+202E⟩gnp.exe"),
+        ({"text": "word " * 100}, "word word word word word word word word word word…"),
+        ({"rooms": [{"a": 1}]}, '[{"a": 1}]'),
+        (["not", "an", "object"], "not, an, object"),
+        ({}, ""),
+    ],
+)
+def test_arguments_in_short_are_one_honest_line(args: Any, brief: str) -> None:
+    assert brief_args(args) == brief
