@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.utils import timezone
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
 from chat import words
@@ -188,10 +189,18 @@ def arg_row(name: str, value: Any, schema: Mapping[str, Any], label: str, becaus
         name=name,
         label=label or name.replace("_", " ").capitalize(),
         text=words.seen(text) if text else _("(empty)"),
-        because=because,
+        because=reason_words(because),
         block=len(text) > LONG or "\n" in text,
         items=items,
     )
+
+
+def reason_words(because: str) -> str:
+    """The decided fact, led in by "because" unless it says so itself."""
+    text = Truncator(because).chars(240)
+    if not text or text.casefold().startswith(("because", "from", "as ", "因", "由")):
+        return text
+    return _("because: %(fact)s") % {"fact": text}
 
 
 def preview(contract: Contract | None, approval: Approval) -> str:

@@ -11,13 +11,16 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from chat import budget, panel_memory, words
+from chat import panel_limits, panel_memory, words
 from chat.models import Conversation, ToolCall, Turn
 from chat.tools import registry
 from planning.models import AcceptanceCheck, Condition, Exclusion, Plan, Step
 
 SHOWN_REVISIONS = 30  # newest first; a person may edit often
 SHOWN_EXCLUSIONS = 100
+
+
+Worked = tuple[str, str, int]  # step key, tool, iteration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,18 +67,6 @@ class ConditionRow:
     source: str  # "Decided in iteration 2 from get_weather"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gauge:
-    name: str
-    label: str
-    used: float
-    limit: float
-    text: str
-    known: bool = True
-    level: str = ""  # near, over
-    ended: bool = False  # this gate ended the turn
-
-
 def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, str]) -> dict[str, Any]:
     plans = list(
         Plan.objects.filter(conversation=conversation)
@@ -86,7 +77,8 @@ def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, st
     plans = [other for other in plans if plan and other.turn_id == plan.turn_id]
     steps = steps_of(plans)
     conditions = list(Condition.objects.filter(turn_id=plan.turn_id)) if plan else []
-    rows = step_rows(plan, steps.get(plan.id, []), conditions, turn) if plan else ()
+    worked = calls_of(plan.turn_id) if plan else []
+    rows = step_rows(plan, steps.get(plan.id, []), conditions, worked, turn) if plan else ()
     open_plan = plan is not None and plan.turn.is_open
     return {
         "plan": plan,
@@ -94,10 +86,12 @@ def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, st
         "steps": rows,
         "done": sum(row.state == "done" for row in rows),
         "all_done": bool(rows) and all(row.state in {"done", "skipped"} for row in rows),
-        "conditions": [condition_row(condition, steps.get(plan.id, []) if plan else []) for condition in conditions],
+        "conditions": [condition_row(condition, worked) for condition in conditions],
         "exclusions": Exclusion.objects.filter(conversation=conversation, lifted_at=None)[:SHOWN_EXCLUSIONS],
         "revisions": revision_rows(plans, steps),
-        "gauges": gauges(turn, revisions=sum(p.author == Plan.Author.AGENT and p.revision > 1 for p in plans)),
+        "gauges": panel_limits.gauges(
+            turn, revisions=sum(p.author == Plan.Author.AGENT and p.revision > 1 for p in plans)
+        ),
         "may_edit": open_plan,
         "editing": open_plan and options.get("mode") == "edit",
         "tools": sorted(registry.business()),
@@ -116,12 +110,12 @@ def steps_of(plans: Sequence[Plan]) -> dict[int, list[Step]]:
 
 
 def step_rows(
-    plan: Plan, steps: Sequence[Step], conditions: Sequence[Condition], turn: Turn | None
+    plan: Plan, steps: Sequence[Step], conditions: Sequence[Condition], worked: Sequence[Worked], turn: Turn | None
 ) -> tuple[StepRow, ...]:
     checks: dict[int, list[AcceptanceCheck]] = {}
     for check in AcceptanceCheck.objects.filter(step__plan=plan):
         checks.setdefault(check.step_id, []).append(check)
-    sources = call_sources(plan.turn_id)
+    sources = {key: _("%(tool)s, iteration %(n)s") % {"tool": tool, "n": n} for key, tool, n in worked}
     number = {step.key: step.index for step in steps}
     branches = branch_words(steps, conditions)
     waiting = turn is not None and turn.id == plan.turn_id and turn.status.startswith("waiting")
@@ -160,11 +154,10 @@ def check_row(check: AcceptanceCheck, state: str, source: str) -> CheckRow:
     )
 
 
-def call_sources(turn_id: UUID) -> dict[str, str]:
-    """Step key -> "get_weather, iteration 2": the last call that brought something for it."""
+def calls_of(turn_id: UUID) -> list[Worked]:
+    """What brought something, oldest first."""
     calls = ToolCall.objects.filter(turn_id=turn_id, status=ToolCall.Status.SUCCEEDED).exclude(tier="local")
-    rows = calls.order_by("iteration_id", "index").values_list("step_key", "tool", "iteration__number")
-    return {key: _("%(tool)s, iteration %(n)s") % {"tool": tool, "n": number} for key, tool, number in rows}
+    return list(calls.order_by("iteration_id", "index").values_list("step_key", "tool", "iteration__number"))
 
 
 def branch_words(steps: Sequence[Step], conditions: Sequence[Condition]) -> dict[str, str]:
@@ -182,11 +175,11 @@ def branch_words(steps: Sequence[Step], conditions: Sequence[Condition]) -> dict
     return found
 
 
-def condition_row(condition: Condition, steps: Sequence[Step]) -> ConditionRow:
+def condition_row(condition: Condition, worked: Sequence[Worked]) -> ConditionRow:
     source = ""
-    tools: list[str] = next((step.tools for step in steps if step.key == condition.decided_by), [])
+    tools = list(dict.fromkeys(tool for _key, tool, number in worked if number == condition.iteration))
     if condition.status != Condition.Status.OPEN:
-        parts = {"n": condition.iteration, "tool": ", ".join(map(str, tools)), "who": words.who(condition.how)}
+        parts = {"n": condition.iteration, "tool": ", ".join(tools), "who": words.who(condition.how)}
         if condition.iteration and tools:
             source = _("Decided in iteration %(n)s from %(tool)s") % parts
         elif condition.iteration:
@@ -232,41 +225,3 @@ def revision_row(plan: Plan, old: Sequence[Step], new: Sequence[Step]) -> Revisi
         changes=tuple(changes),
         kept=ngettext("%(n)d step kept", "%(n)d steps kept", kept) % {"n": kept} if kept else "",
     )
-
-
-def gauges(turn: Turn | None, *, revisions: int) -> list[Gauge]:
-    """The gate board: what the turn has used of each limit, and the gate that ended it."""
-    if turn is None:
-        return []
-    limits, tokens = budget.limits(turn.limits), turn.prompt_tokens + turn.reply_tokens
-    repeats = same_in_a_row(turn, limits.repeats)
-    figures: list[tuple[str, float, float, str]] = [
-        ("iterations", turn.iterations_used, limits.iterations, f"{turn.iterations_used} / {limits.iterations}"),
-        ("tokens", tokens, limits.tokens, f"{words.count(tokens)} / {words.count(limits.tokens)}"),
-        ("seconds", turn.seconds, limits.seconds, f"{words.clock(turn.seconds)} / {words.clock(limits.seconds)}"),
-        ("cost", turn.cost or 0, limits.cost, f"{words.money(turn.cost)} / {limits.cost:.2f}"),
-        ("revisions", revisions, limits.revisions, f"{revisions} / {limits.revisions}"),
-        ("repeats", repeats, limits.repeats, f"{repeats} / {limits.repeats}"),
-    ]
-    return [gauge(turn, *figure) for figure in figures]
-
-
-def gauge(turn: Turn, name: str, used: float, limit: float, text: str) -> Gauge:
-    known = name != "cost" or turn.cost is not None
-    level = "over" if limit and used >= limit else "near" if limit and used >= 0.85 * limit else ""
-    return Gauge(
-        name=name,
-        label=str(words.GATES[name]),
-        used=used,
-        limit=limit,
-        text=text if known else words.money(None),
-        known=known,
-        level=level if name != "repeats" or used > 1 else "",
-        ended=turn.gate == name,
-    )
-
-
-def same_in_a_row(turn: Turn, limit: int) -> int:
-    """How often the newest action stands at the end, one after the other."""
-    recent = list(turn.calls.order_by("-iteration_id", "-index").values_list("tool", "digest")[: max(limit, 1)])
-    return next((n for n, call in enumerate(recent) if call != recent[0]), len(recent))

@@ -6,6 +6,7 @@ Conversation, newest Turn -> context; Iteration -> its whole record.  Touches: r
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from chat import words
@@ -82,7 +83,8 @@ def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, st
 
 def iteration_rows(shown: Sequence[Iteration]) -> list[IterationRow]:
     calls: dict[int, list[ToolCall]] = {}
-    for call in ToolCall.objects.filter(iteration__in=shown).defer("result", "text", "traceback"):
+    rows = ToolCall.objects.filter(iteration__in=shown).select_related("approval")
+    for call in rows.defer("result", "text", "traceback", "approval__args"):
         calls.setdefault(call.iteration_id, []).append(call)
     spans = {row.id: spans_of(row, calls.get(row.id, [])) for row in shown}
     whole = sum(sum(span.values()) for span in spans.values()) or 1.0
@@ -105,9 +107,22 @@ def iteration_rows(shown: Sequence[Iteration]) -> list[IterationRow]:
 
 
 def spans_of(row: Iteration, calls: Sequence[ToolCall]) -> dict[str, float]:
-    """Milliseconds by kind. Tools that ran side by side are counted by the longest."""
-    tools = max((words.span_ms(call.started_at, call.ended_at) or 0.0 for call in calls), default=0.0)
-    return {"model": float(row.model_ms), "tools": tools, "own": float(row.own_ms)}
+    """Milliseconds by kind: the model's, the tools' (side by side counts once), ours. Waiting for a person is none."""
+    tools = busy([(call.started_at, call.ended_at) for call in calls])
+    approvals = [approval for call in calls if (approval := getattr(call, "approval", None))]
+    waited = busy([(approval.asked_at, approval.decided_at) for approval in approvals])
+    whole = words.span_ms(row.started_at, row.ended_at) or 0.0
+    return {"model": float(row.model_ms), "tools": tools, "own": max(whole - tools - waited, 0.0)}
+
+
+def busy(spans: Sequence[tuple[datetime | None, datetime | None]]) -> float:
+    """Milliseconds covered by at least one of the spans."""
+    total, until = 0.0, None
+    for start, end in sorted((start, end) for start, end in spans if start and end):
+        since = max(start, until) if until else start
+        total += max((end - since) / timedelta(milliseconds=1), 0.0)
+        until = max(end, until) if until else end
+    return total
 
 
 def bars_of(span: Mapping[str, float], x: float, whole: float) -> tuple[tuple[Bar, ...], float]:
@@ -130,15 +145,16 @@ def detail(iteration: Iteration, *, for_staff: bool) -> dict[str, Any]:
         .only("id", "number", "sections", "turn")
         .first()
     )
+    calls = list(iteration.calls.select_related("approval"))
     return {
         "iteration": iteration,
         "before": before,
         "sections": section_rows(iteration.sections, before.sections if before else []),
-        "calls": [call_row(call) for call in iteration.calls.all()],
+        "calls": [call_row(call) for call in calls],
         "raw": words.pretty(iteration.raw) if iteration.raw else "",
         "changes": words.pretty(iteration.changes) if iteration.changes else "",
         "model_took": words.took(iteration.model_ms),
-        "own_took": words.took(iteration.own_ms),
+        "own_took": words.took(spans_of(iteration, calls)["own"]),
         "cost": words.money(iteration.cost),
         "for_staff": for_staff,
     }

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from chat import panel_plan
+from chat import panel_limits, panel_plan
 from chat.models import Conversation, Message, ToolCall, Turn
 from planning.models import Exclusion, Plan, PlanTemplate, Step
 from tests.chat.filled import fill
@@ -93,9 +93,9 @@ def test_the_gate_board_names_the_gate_that_ended_the_turn_and_an_unknown_price(
 
 def test_repeats_count_the_same_action_at_the_end(full: Conversation) -> None:
     turn = full.turns.get()
-    assert panel_plan.same_in_a_row(turn, 5) == 3
+    assert panel_limits.same_in_a_row(turn, 5) == 3
     ToolCall.objects.filter(turn=turn, iteration__number=2).update(digest="other")
-    assert panel_plan.same_in_a_row(turn, 5) == 1
+    assert panel_limits.same_in_a_row(turn, 5) == 1
 
 
 def test_a_plan_that_waits_for_the_person_says_so(page: Client, full: Conversation) -> None:

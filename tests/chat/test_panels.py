@@ -5,7 +5,7 @@ request -> panel.  Touches: rows.
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat import panel_trace, panels
-from chat.models import Conversation, Iteration, Message, ToolCall
+from chat.models import Approval, Conversation, Iteration, Message, ToolCall
 from memory.models import MemoryRecord, SlotChange, StateSlot
 from tests.chat.filled import fill
 
@@ -273,9 +273,48 @@ def test_all_iterations_are_reached_by_paging(page: Client, alice: User) -> None
 
 def test_the_time_line_is_as_long_as_the_work(full: Conversation) -> None:
     now = timezone.now()
-    ToolCall.objects.filter(turn__conversation=full).update(started_at=now, ended_at=now + timedelta(milliseconds=80))
+    at = {"started_at": now, "ended_at": now + timedelta(milliseconds=80)}
+    ToolCall.objects.filter(turn__conversation=full).update(**at)
+    Iteration.objects.filter(turn__conversation=full).update(started_at=now, ended_at=now + timedelta(milliseconds=100))
     rows = panels.context("trace", full, {})["iterations"]
     bars = [bar for row in reversed(rows) for bar in row.bars]
     assert bars[0].x == 0
     assert bars[-1].x + bars[-1].width == pytest.approx(100, abs=0.1)
-    assert [bar.kind for bar in bars[:3]] == ["model", "tools", "own"]
+    assert [(bar.kind, bar.text) for bar in bars[:3]] == [("model", "0.9 s"), ("tools", "80 ms"), ("own", "20 ms")]
+
+
+def minute(n: float) -> datetime:
+    return datetime(2026, 10, 1, 12, tzinfo=UTC) + timedelta(minutes=n)
+
+
+@pytest.mark.parametrize(
+    ("spans", "minutes"),
+    [
+        ([], 0),
+        ([(0, 1)], 1),
+        ([(0, 2), (1, 3)], 3),  # side by side counts once
+        ([(0, 5), (1, 2)], 5),
+        ([(4, 5), (0, 1)], 2),
+        ([(0, None), (None, None)], 0),
+    ],
+)
+def test_time_is_counted_once(spans: list[tuple[float | None, float | None]], minutes: float) -> None:
+    given = [tuple(None if n is None else minute(n) for n in span) for span in spans]
+    assert panel_trace.busy(given) == minutes * 60_000  # type: ignore[arg-type]
+
+
+def test_waiting_for_the_person_is_no_work(full: Conversation) -> None:
+    call = ToolCall.objects.filter(turn__conversation=full).latest("iteration__number")
+    Iteration.objects.filter(pk=call.iteration_id).update(started_at=minute(0), ended_at=minute(601))
+    approval = Approval.objects.create(
+        call=call,
+        turn=call.turn,
+        tool="t",
+        tier="write",
+        args={},
+        digest="d",
+        expires_at=minute(900),
+        decided_at=minute(600),
+    )
+    Approval.objects.filter(pk=approval.pk).update(asked_at=minute(0))
+    assert panels.context("trace", full, {})["iterations"][0].bars[-1].text == "1:00"
