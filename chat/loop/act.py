@@ -34,14 +34,19 @@ async def act(snapshot: Snapshot, decision: Decision) -> tuple[ToolResult, ...]:
 
     async def read(call: Call) -> ToolResult:
         async with limit:
-            return await _one(snapshot, call, alone=len(decision.calls) == 1)
+            return await _one(snapshot, call, alone=_alone(call, decision))
 
     reads = [call for call in todo if _tier(call) == Tier.READ]
     results = dict(zip((call.id for call in reads), await asyncio.gather(*map(read, reads)), strict=True))
     for call in todo:
         if call.id not in results:
-            results[call.id] = await _one(snapshot, call, alone=len(decision.calls) == 1)
+            results[call.id] = await _one(snapshot, call, alone=_alone(call, decision))
     return tuple(results[call.id] for call in todo)
+
+
+def _alone(call: Call, decision: Decision) -> bool:
+    """An end that an endpoint says several times in one reply is one end: the first counts."""
+    return call is decision.calls[0] and all(other.tool == call.tool for other in decision.calls)
 
 
 async def _one(snapshot: Snapshot, call: Call, *, alone: bool) -> ToolResult:

@@ -3,11 +3,14 @@
 Snapshot, Decision, Verdict -> Outcome.  Touches: nothing (pure).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from django.utils.translation import gettext as _
 
-from chat.types import CallView, Decision, Outcome, Snapshot, Usage, Verdict
+from chat.errors import ModelMistake
+from chat.tools import arguments, registry
+from chat.types import Call, CallView, Decision, Outcome, Snapshot, Usage, Verdict
 
 
 def gate(snapshot: Snapshot, decision: Decision, verdict: Verdict) -> Outcome:
@@ -40,8 +43,17 @@ def used(snapshot: Snapshot, decision: Decision, verdict: Verdict) -> Usage:
 def actions(snapshot: Snapshot, decision: Decision) -> tuple[str, ...]:
     """What the turn did, oldest first, one mark an action: the tool and its exact arguments."""
     # A decision taken up again after a pause is among the recent calls already.
-    new = [f"{call.tool} {sorted(call.args.items())}" for call in decision.calls] if decision.reply else []
+    new = [f"{call.tool} {sorted(_effective(call).items())}" for call in decision.calls] if decision.reply else []
     return (*(mark(call) for call in snapshot.recent), *new)
+
+
+def _effective(call: Call) -> Mapping[str, Any]:
+    """The arguments as the recent calls hold them, with defaults; as they came where they could not be used."""
+    contract = registry.find(call.tool)
+    try:
+        return arguments.effective(contract, call.args).args if contract and not call.fault else call.args
+    except ModelMistake:
+        return call.args
 
 
 def mark(call: CallView) -> str:

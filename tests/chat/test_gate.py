@@ -70,6 +70,11 @@ def test_the_same_action_three_times_stops_the_turn() -> None:
     assert (outcome.kind, outcome.gate) == ("stop", "repeats")
 
 
+def test_the_same_action_is_seen_although_defaults_were_filled_in() -> None:
+    recent = tuple(call("now", {"time_zone": ""}) for _ in range(2))
+    assert gate(snapshot(recent=recent), decision("now"), Verdict()).gate == "repeats"
+
+
 def test_a_decision_taken_up_again_after_a_pause_is_not_counted_twice() -> None:
     recent = (call("now", {"a": 1}),)
     again = replace(decision("now", a=1), reply=None)
