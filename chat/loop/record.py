@@ -229,15 +229,15 @@ def _conclude(snapshot: Snapshot, decision: Decision, verdict: Verdict, outcome:
     total = (iteration.ended_at - iteration.started_at).total_seconds() * 1000
     iteration.own_ms = max(0, round(total))
     iteration.save()
-    _leave(snapshot, outcome)
+    _leave(snapshot, verdict, outcome)
 
 
-def _leave(snapshot: Snapshot, outcome: Outcome) -> None:
+def _leave(snapshot: Snapshot, verdict: Verdict, outcome: Outcome) -> None:
     """Pause or end the turn as the gate said."""
     if outcome.kind == "continue":
         return
     if outcome.kind == "pause":
-        if outcome.waits_for == "user" and not (snapshot.plan and not snapshot.plan.approved):
+        if verdict.question:  # a plan that waits for approval is shown, not asked about
             turn = Turn.objects.get(id=snapshot.turn_id)
             conversations.add(turn, Message.Role.AGENT, outcome.reason, mark=Message.Mark.QUESTION)
         turns.pause(snapshot.turn_id, snapshot.fence, outcome.waits_for, outcome.reason)

@@ -100,7 +100,9 @@ def test_repeats_count_the_same_action_at_the_end(full: Conversation) -> None:
 
 def test_a_plan_that_waits_for_the_person_says_so(page: Client, full: Conversation) -> None:
     Plan.objects.filter(conversation=full).update(approved=False)
-    assert "This plan waits for your approval." in get(page, "plan", full)
+    html = get(page, "plan", full)
+    assert "Start with this plan?" in html
+    assert "Ask for changes" in html
 
 
 def test_the_plan_stays_in_view_when_the_next_turn_has_none(page: Client, full: Conversation) -> None:
