@@ -19,7 +19,7 @@ from chat.approval_card import Card
 from chat.call_line import LONG, CallLine, call_line, items, short
 from chat.models import Conversation, Iteration, Message, ToolCall, Turn
 from chat.status import Standing, progress_of, standing
-from planning.models import Condition
+from planning.models import Condition, Plan
 
 PAGE = 15  # turns shown at first; earlier ones on demand
 MOST_NEW = 100  # that a page which slept can fetch at once
@@ -65,6 +65,7 @@ class TurnView:
     standing: Standing
     iterations: int  # the last one that is on the page
     latest: bool  # nothing came after it
+    plan_waits: bool  # the person is asked to look at the plan before its first step
 
     @property
     def streams(self) -> bool:
@@ -125,6 +126,7 @@ def views(turns: QuerySet[Turn], user_id: int) -> tuple[TurnView, ...]:
     progress = progress_of(turn.id for turn in rows if turn.status == Turn.Status.RUNNING)
     newest = Turn.objects.filter(conversation__in={turn.conversation_id for turn in rows}).order_by("-number")
     last = newest.values_list("id", flat=True).first() if rows else None
+    unapproved = _unapproved(turn.id for turn in rows if turn.status == Turn.Status.WAITING_USER)
     cards = approval_card.of_turns(rows, user_id=user_id)
     return tuple(
         TurnView(
@@ -133,9 +135,17 @@ def views(turns: QuerySet[Turn], user_id: int) -> tuple[TurnView, ...]:
             standing=standing(turn.status, turn.end, progress.get(turn.id)),
             iterations=max((row.number for row in turn.iterations.all()), default=0),
             latest=turn.id == last,
+            plan_waits=turn.id in unapproved,
         )
         for turn in rows
     )
+
+
+def _unapproved(turn_ids: Iterable[UUID]) -> set[UUID]:
+    """Those whose newest plan waits for the person."""
+    ids = list(turn_ids)
+    plans = Plan.objects.filter(turn_id__in=ids).order_by("revision") if ids else Plan.objects.none()
+    return {turn_id for turn_id, approved in dict(plans.values_list("turn_id", "approved")).items() if not approved}
 
 
 def _entries(turn: Turn, cards: Mapping[UUID, Card]) -> tuple[SaidLine | IterationLine, ...]:

@@ -275,6 +275,14 @@ def test_an_act_that_comes_too_late_is_refused_in_words(page: Client, conversati
     assert b"Only a turn that reached a limit can go on." in response.content
 
 
+def test_a_plan_that_waits_for_the_person_is_one_click_away(page: Client, conversation: Conversation) -> None:
+    turn = turn_in(conversation, status=Turn.Status.WAITING_USER, end="", reason="The plan waits for your approval.")
+    plan_for(turn, ["pending"])
+    assert "Look at the plan" not in get(page, "turn", conversation.id, turn.id)
+    Plan.objects.update(approved=False)
+    assert "Look at the plan" in get(page, "turn", conversation.id, turn.id)
+
+
 def test_an_opened_iteration_shows_what_the_model_read(page: Client, conversation: Conversation) -> None:
     turn = turn_in(conversation)
     error = {"what": "No such city.", "cause": "A typo.", "next": "Try Beijing.", "retry": False}
