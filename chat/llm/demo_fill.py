@@ -24,7 +24,7 @@ _NOTE = re.compile(
 )
 _FILE = re.compile(r"[\w\-./]+\.(?:txt|md|csv|json)\b", re.IGNORECASE)
 _FAULTS = re.compile(
-    r"\b(next:|likely cause|failed|error|rejected|refused|expired|not offered|do not fit|there is no|cannot|has no)\b"
+    r"\bnext:|likely cause:|\b(failed|error|rejected|refused|expired|not offered|do not fit|there is no|cannot|has no)\b"
     r"|拒绝|失败",
     re.IGNORECASE,
 )

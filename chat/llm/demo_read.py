@@ -27,6 +27,7 @@ _HEADS = (
     "The plan cannot go on",
     "Every step is settled",
 )
+_LINE = "\ue000"  # stands for a line end inside a fence
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DATES = (
@@ -126,6 +127,8 @@ def read_scene(body: Json) -> Scene:
 
 def _parts(text: str) -> dict[str, list[str]]:
     """The lines of the prompt under their heads. The last four heads are kept in their own line."""
+    # What stands in a fence is data: its lines are no parts of the prompt.
+    text = re.sub(r"<data>.*?</data>", lambda fenced: fenced[0].replace("\n", _LINE), text, flags=re.DOTALL)
     parts: dict[str, list[str]] = {}
     head = ""
     for line in text.splitlines():
@@ -142,7 +145,7 @@ def _parts(text: str) -> dict[str, list[str]]:
 def _results(text: str) -> tuple[tuple[str, Json, str], ...]:
     """Results may span lines: each ends with its closing mark."""
     pattern = re.compile(r"^([\w.-]+) (\{.*?\}): <data>(.*?)(?:</data>|\Z)", re.MULTILINE | re.DOTALL)
-    return tuple((found[1], as_object(found[2]), found[3]) for found in pattern.finditer(text))
+    return tuple((found[1], as_object(found[2]), found[3].replace(_LINE, "\n")) for found in pattern.finditer(text))
 
 
 def _evidence(messages: list[Json]) -> tuple[tuple[str, Json, str], ...]:
