@@ -6,6 +6,8 @@ bytes -> (kind, text) as it comes, then a Reply.  Touches: nothing (pure).
 from collections.abc import Callable, Collection
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from chat.llm.arguments import is_complete, mend, parse_arguments
 from chat.llm.call_deltas import CallDeltas, new_id
 from chat.llm.sse import EventReader
@@ -183,16 +185,16 @@ class ReplyAssembler:
             text, reasoning = (text, before) if text or calls else (before, reasoning)
         if self._parts.unclosed == "think" and finish == "stop" and not text and not calls:
             text, reasoning = reasoning, ""
-            notes.append("The model did not mark where its thinking ends; all of it is shown.")
+            notes.append(_("The model did not mark where its thinking ends; all of it is shown."))
         if finish == "cut" and calls:
-            notes.append("The stream broke off; none of its calls is run.")
+            notes.append(_("The stream broke off; none of its calls is run."))
             calls = ()
         elif finish == "length":
-            notes.append("The reply reached its limit and was cut off.")
+            notes.append(_("The reply reached its limit and was cut off."))
             if calls and not is_complete(calls[-1].arguments):
-                notes.append(f"The call to {calls[-1].name} was cut off and cannot be run.")
+                notes.append(_("The call to %(tool)s was cut off and cannot be run.") % {"tool": calls[-1].name})
         if self.finish == "content_filter":
-            notes.append("The endpoint's content filter ended the reply.")
+            notes.append(_("The endpoint's content filter ended the reply."))
         if calls and finish == "stop":
             finish = "calls"
         use = read_usage(self.usage)
@@ -210,12 +212,14 @@ class ReplyAssembler:
         if not found and (bare := json_calls(text, self.offered)):
             found, text = bare, ""
         if found:
-            notes.append("The model wrote its call as text; it was read as a call.")
+            notes.append(_("The model wrote its call as text; it was read as a call."))
         elif self._parts.marks:
-            notes.append("The model wrote a tool call as text that cannot be read.")
+            notes.append(_("The model wrote a tool call as text that cannot be read."))
         deltas = CallDeltas(self.offered)
-        deltas.feed([{"id": f"call-{n}", "index": n, "function": {"name": name}} for n, (name, _) in enumerate(found)])
-        for part, (_, arguments) in zip(deltas.calls, found, strict=True):
+        deltas.feed(
+            [{"id": f"call-{n}", "index": n, "function": {"name": name}} for n, (name, _args) in enumerate(found)]
+        )
+        for part, (_name, arguments) in zip(deltas.calls, found, strict=True):
             part.id, part.args = "", [arguments]
         return deltas.finish(self.taken, self.make_id), text
 

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from django.utils.translation import gettext as _
+
 from chat.llm import json_wire
 from chat.llm.base import Request
 from chat.llm.prepare import prepare
@@ -83,10 +85,10 @@ class Endpoint:
         lowered = message.lower()
         if "tools" in body and self.wire == "auto" and _NO_TOOLS.search(message):
             self.no_tools = True
-            return "tools are described in words"
+            return _("with tools described in words")
         if "max_completion_tokens" in lowered and self.token_field == "max_tokens":
             self.token_field = "max_completion_tokens"
-            return "max_completion_tokens in place of max_tokens"
+            return _("with max_completion_tokens in place of max_tokens")
         named = [name for name in _OPTIONAL if name in body and name in lowered]
         if "response_format" in body and not named and re.search(r"json_schema|json_object|grammar|schema", lowered):
             named = ["response_format"]
@@ -97,7 +99,7 @@ class Endpoint:
         if "response_format" in named:
             self.formats = self.formats[1:] or [""]
         self.dropped |= set(named) - {"response_format"}
-        return ", ".join(named) and f"without {', '.join(named)}"
+        return _("without %(fields)s") % {"fields": ", ".join(named)} if named else ""
 
     def saw(self, request: Request, *, calls: bool, native: bool) -> str:
         """Notice whether the endpoint calls when it must; a word for the notes when that changes the wire."""
@@ -107,7 +109,7 @@ class Endpoint:
             self.words_for_calls += 1
             if self.wire == "auto" and not self.calls_seen and self.words_for_calls >= _TEXT_FOR_CALLS:
                 self.no_tools = True
-                return "The model does not call tools in this endpoint's way; it is asked for JSON from now on."
+                return _("The model does not call tools in this endpoint's way; it is asked for JSON from now on.")
         return ""
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
+from django.utils.translation import gettext as _
+
 from chat.errors import LLMUnavailable
 from chat.llm.arguments import mend
 from chat.llm.base import ContextTooLong
@@ -25,7 +27,6 @@ _CONTEXT = re.compile(
     re.IGNORECASE,
 )
 _QUOTA = re.compile(r"insufficient_quota|billing|credit|payment|exceeded your current quota", re.IGNORECASE)
-_CHECK_URL = "Check OPENAI_BASE_URL: it usually ends in /v1."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,74 +46,80 @@ class Fault:
         return self.kind in {"busy", "down", "broken"}
 
     def as_error(self) -> LLMUnavailable:
+        message = self.message if self.message[-1:] in ".!?。！？…" else f"{self.message}."
         if self.kind == "context":
-            return ContextTooLong(self.message, limit=self.limit, sent=self.sent)
-        return LLMUnavailable(self.message, self.advice)
+            return ContextTooLong(message, limit=self.limit, sent=self.sent)
+        return LLMUnavailable(message, self.advice)
 
 
 def of_status(status: int, body: Any, text: str, headers: Mapping[str, str], *, model: str, where: str) -> Fault:
     """The fault behind an HTTP status."""
     said = words(body) or _short(text) or f"HTTP {status}"
-    if status in {400, 413, 422, 500} and _CONTEXT.search(f"{said} {_dump(body)}"):
+    names = {"where": where, "model": model, "said": said}
+    whole = f"{said} {_dump(body)}"
+    if status in {400, 413, 422, 500} and _CONTEXT.search(whole):
         return _context(said, body)
     if status in {401, 403}:
-        message = f"The endpoint {where} refused the key: {said}"
-        return Fault(message=message, kind="final", advice="Check OPENAI_API_KEY, then send again.", said=said)
-    if status == 402 or (status == 429 and _QUOTA.search(f"{said} {_dump(body)}")):
-        message = f"The account at {where} has no credit left: {said}"
-        return Fault(message=message, kind="final", advice="Top up the account or use another endpoint.", said=said)
+        message = _("The endpoint %(where)s refused the key: %(said)s") % names
+        return Fault(message=message, kind="final", advice=_("Check OPENAI_API_KEY, then send again."), said=said)
+    if status == 402 or (status == 429 and _QUOTA.search(whole)):
+        message = _("The account at %(where)s has no credit left: %(said)s") % names
+        advice = _("Top up the account or use another endpoint.")
+        return Fault(message=message, kind="final", advice=advice, said=said)
     if status == 404:
-        message = f"The endpoint {where} does not know the model {model} or this address: {said}"
-        advice = f"Set AGENT_MODEL to a model that the endpoint has. {_CHECK_URL}"
+        message = _("The endpoint %(where)s does not know the model %(model)s or this address: %(said)s") % names
+        advice = _("Set AGENT_MODEL to a model that the endpoint has.") + " " + _check_url()
         return Fault(message=message, kind="final", advice=advice, said=said)
     if status in {408, 409, 425, 429, 503, 529}:
-        message = f"The endpoint {where} is busy: {said}"
-        return Fault(message=message, kind="busy", wait=_wait(headers), said=said, advice="Send again in a while.")
+        message = _("The endpoint %(where)s is busy: %(said)s") % names
+        return Fault(message=message, kind="busy", wait=_wait(headers), said=said, advice=_("Send again in a while."))
     if status >= 500:
-        message = f"The endpoint {where} has a fault: {said}"
-        advice = "Look at the endpoint's log, then send again."
+        message = _("The endpoint %(where)s has a fault: %(said)s") % names
+        advice = _("Look at the endpoint's log, then send again.")
         return Fault(message=message, kind="down", wait=_wait(headers), said=said, advice=advice)
-    message = f"The endpoint {where} refused the request: {said}"
-    advice = "The request does not suit this endpoint; its words above say what it does not take."
+    message = _("The endpoint %(where)s refused the request: %(said)s") % names
+    advice = _("The request does not suit this endpoint; its words above say what it does not take.")
     return Fault(message=message, kind="refused", said=said, advice=advice)
 
 
 def of_report(error: Any, *, where: str) -> Fault:
     """The fault that an endpoint reports inside a stream or a body that began well."""
-    said = words({"error": error}) or "no reason given"
+    said = words({"error": error}) or _("no reason given")
     if _CONTEXT.search(f"{said} {_dump(error)}"):
         return _context(said, error)
     code = error.get("code") if isinstance(error, dict) else None
     final = str(code) in {"400", "401", "402", "403", "404", "422"}
-    message = f"The endpoint {where} broke off with an error: {said}"
-    return Fault(message=message, kind="final" if final else "broken", said=said, advice="Send again in a while.")
+    message = _("The endpoint %(where)s broke off with an error: %(said)s") % {"where": where, "said": said}
+    advice = _("Send again in a while.")
+    return Fault(message=message, kind="final" if final else "broken", said=said, advice=advice)
 
 
 def of_exception(fault: BaseException, *, where: str, timeout: float) -> Fault:
     """The fault behind a connection that failed."""
     text = f"{type(fault).__name__} {type(fault.__cause__).__name__} {fault} {fault.__cause__ or ''}"
+    names = {"where": where, "seconds": f"{timeout:g}"}
     if "ConnectTimeout" in text:
-        message = f"The endpoint {where} did not take the connection within 5 s."
-    elif "Timeout" in text:
-        message = f"The endpoint {where} was silent for {timeout:g} s."
-        advice = "Is the model loading or the machine overloaded? AGENT_LLM_TIMEOUT sets how long to wait."
-        return Fault(message=message, kind="down", advice=advice, said=text)
-    elif "ConnectError" in text:
-        message = f"The endpoint {where} cannot be reached."
-    else:
-        message = f"The connection to {where} broke off."
-        return Fault(
-            message=message, kind="broken", said=text, advice="Send again; if it stays, look at the endpoint's log."
-        )
-    return Fault(message=message, kind="down", said=text)
+        return Fault(message=_("The endpoint %(where)s did not take the connection within 5 s.") % names, kind="down")
+    if "Timeout" in text:
+        message = _("The endpoint %(where)s was silent for %(seconds)s s.") % names
+        advice = _("Is the model loading or the machine overloaded? AGENT_LLM_TIMEOUT sets how long to wait.")
+        return Fault(message=message, kind="down", advice=advice)
+    if "ConnectError" in text:
+        return Fault(message=_("The endpoint %(where)s cannot be reached.") % names, kind="down")
+    message = _("The connection to %(where)s broke off.") % names
+    return Fault(message=message, kind="broken", advice=_("Send again; if it stays, look at the endpoint's log."))
 
 
 def of_nonsense(unread: str, *, where: str) -> Fault:
     """An answer that is no chat completion at all."""
-    begin = f" It begins with: {_short(unread, 80)}" if unread else ""
-    return Fault(
-        message=f"{where} answered with something that is no chat reply.{begin}", kind="broken", advice=_CHECK_URL
-    )
+    message = _("%(where)s answered with something that is no chat reply.") % {"where": where}
+    if unread:
+        message += " " + _("It begins with: %(begin)s") % {"begin": _short(unread, 80)}
+    return Fault(message=message, kind="broken", advice=_check_url())
+
+
+def _check_url() -> str:
+    return _("Check OPENAI_BASE_URL: it usually ends in /v1.")
 
 
 def words(body: Any) -> str:
@@ -133,9 +140,8 @@ def _context(said: str, body: Any) -> Fault:
     found = [int(n) for n in re.findall(r"\d{3,}", said)]
     limit = numbers.get("n_ctx") or (min(found) if len(found) > 1 else 0)
     sent = numbers.get("n_prompt_tokens") or (max(found) if len(found) > 1 else 0)
-    return Fault(
-        message=f"The request is longer than the model can read: {said}", kind="context", limit=limit, sent=sent
-    )
+    message = _("The request is longer than the model can read: %(said)s") % {"said": said}
+    return Fault(message=message, kind="context", limit=limit, sent=sent)
 
 
 def _numbers(body: Any) -> dict[str, int]:

@@ -231,7 +231,7 @@ class OpenAILLM:
         if tries.learnt > LEARNINGS or not (change := self.endpoint.learn(body, fault.said)):
             return False
         await tell_notice(
-            on_notice, _("The endpoint refused part of the request; asking again %(how)s.") % {"how": change}
+            on_notice, _("The endpoint refused part of the request; asking again, %(how)s.") % {"how": change}
         )
         return True
 
@@ -262,17 +262,18 @@ class OpenAILLM:
     def _account(self, request: Request, body: Json, reply: Reply, tries: _Tries, *, native: bool) -> Reply:
         notes = list(reply.notes)
         if not reply.text and not reply.calls and reply.finish == "stop":
-            notes.append("The endpoint gave an empty reply twice.")
+            notes.append(_("The endpoint gave an empty reply twice."))
         if note := self.endpoint.saw(request, calls=bool(reply.calls), native=native):
             notes.append(note)
         sent = tokens.estimate_request(body["messages"], body.get("tools", ()))
         use = reply.usage
         if use.prompt:
             if use.prompt < _SILENT_CUT * sent * min(1.0, tokens.factor(self.model)) and sent > 500:
-                notes.append(
-                    f"The endpoint counted {use.prompt} prompt tokens where about {sent} were sent:"
-                    " it may have cut off the beginning without saying so."
+                lost = _(
+                    "The endpoint counted %(counted)d prompt tokens where about %(sent)d were sent: "
+                    "it may have cut off the beginning without saying so."
                 )
+                notes.append(lost % {"counted": use.prompt, "sent": sent})
             else:
                 tokens.learn(self.model, sent, use.prompt)
         else:
