@@ -11,7 +11,8 @@ from django.utils.translation import gettext as _
 from chat.llm.arguments import is_complete, mend, parse_arguments
 from chat.llm.call_deltas import CallDeltas, new_id
 from chat.llm.sse import EventReader
-from chat.llm.text_parts import ANSWER, CLOSED, THOUGHT, TextParts, json_calls, written_calls
+from chat.llm.text_parts import ANSWER, CLOSED, THOUGHT, TextParts
+from chat.llm.written_calls import json_calls, written_calls
 from chat.types import Json, RawCall, Reply, TokenUse
 
 __all__ = ["ReplyAssembler", "parse_arguments"]

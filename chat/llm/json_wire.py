@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 
 from chat.llm.arguments import parse_arguments
 from chat.llm.call_deltas import clean_name, new_id
-from chat.llm.text_parts import json_calls, written_calls
+from chat.llm.written_calls import json_calls, written_calls
 from chat.types import Json, RawCall, Reply
 
 

@@ -18,9 +18,9 @@ from weakref import WeakKeyDictionary
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from chat import tokens
 from chat.errors import LLMUnavailable
 from chat.llm import faults, json_wire, price
+from chat.llm.account import account, both
 from chat.llm.assemble_reply import ReplyAssembler
 from chat.llm.base import OnCall, OnNotice, OnText, Request
 from chat.llm.endpoint import Endpoint, offered_names
@@ -39,7 +39,6 @@ MOST_BYTES = 32_000_000  # of one reply
 CHARS_PER_TOKEN, LEAST_CHARS = 20, 100_000  # text beyond this shows that an endpoint ignores max_tokens
 BACK_OFF = 0.4  # seconds; doubled with each failure
 LEARNINGS = 6  # refusals after which a request is changed and sent again
-_SILENT_CUT = 0.6  # a prompt counted below this share of what was sent has lost its beginning
 
 _endpoints: dict[tuple[str, str, str], Endpoint] = {}
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Any, "AsyncOpenAI"]] = WeakKeyDictionary()
@@ -131,10 +130,11 @@ class OpenAILLM:
             if self._wants_another(reply, tries):
                 await tell_notice(on_notice, _("The reply was incomplete; asking again."))
                 tries.broke += 1
-                tries.spent = _sum(tries.spent, reply.usage)
+                tries.spent = both(tries.spent, reply.usage)
                 relay.begin_again()
                 continue
-            return self._account(request, body, reply, tries, native=native)
+            reply = self._noted(request, reply, native=native)
+            return account(body, reply, self.endpoint, tries.spent, is_free=self.is_free)
 
     # ---- one try ----
 
@@ -257,42 +257,13 @@ class OpenAILLM:
         nothing = not reply.text and not reply.calls and reply.finish == "stop"
         return tries.broke == 0 and (nothing or reply.finish == "cut")
 
-    # ---- the account ----
-
-    def _account(self, request: Request, body: Json, reply: Reply, tries: _Tries, *, native: bool) -> Reply:
+    def _noted(self, request: Request, reply: Reply, *, native: bool) -> Reply:
         notes = list(reply.notes)
         if not reply.text and not reply.calls and reply.finish == "stop":
             notes.append(_("The endpoint gave an empty reply twice."))
         if note := self.endpoint.saw(request, calls=bool(reply.calls), native=native):
             notes.append(note)
-        sent = tokens.estimate_request(body["messages"], body.get("tools", ()))
-        use = reply.usage
-        if use.prompt:
-            if use.prompt < _SILENT_CUT * sent * min(1.0, tokens.factor(self.model)) and sent > 500:
-                lost = _(
-                    "The endpoint counted %(counted)d prompt tokens where about %(sent)d were sent: "
-                    "it may have cut off the beginning without saying so."
-                )
-                notes.append(lost % {"counted": use.prompt, "sent": sent})
-            else:
-                tokens.learn(self.model, sent, use.prompt)
-        else:
-            use = replace(use, prompt=round(sent * tokens.factor(self.model)), estimated=True)
-        if not use.reply:
-            said = [reply.text, reply.reasoning, *(call.arguments for call in reply.calls)]
-            use = replace(use, reply=sum(tokens.estimate(text, self.model) for text in said if text), estimated=True)
-        use = _sum(tries.spent, use)
-        use = replace(use, cost=price.cost(use, model=self.model, base_url=self.base_url, is_free=self.is_free))
-        return replace(reply, usage=use, model=reply.model or self.model, notes=tuple(notes))
-
-
-def _sum(one: TokenUse, other: TokenUse) -> TokenUse:
-    return TokenUse(
-        prompt=one.prompt + other.prompt,
-        reply=one.reply + other.reply,
-        cached=one.cached + other.cached,
-        estimated=(one.estimated and bool(one.prompt)) or other.estimated,
-    )
+        return replace(reply, notes=tuple(notes))
 
 
 async def tell_notice(on_notice: OnNotice | None, text: str) -> None:
