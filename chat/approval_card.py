@@ -242,7 +242,7 @@ def decided(approval: Approval, user_id: int) -> str:
 
 def outcome(call: ToolCall) -> str:
     """Honest about what is so: approved is not yet done."""
-    if call.status in {ToolCall.Status.INTENDED, ToolCall.Status.WAITING}:
+    if call.status in {ToolCall.Status.INTENDED, ToolCall.Status.WAITING, ToolCall.Status.REJECTED}:
         return ""
     if call.status == ToolCall.Status.SUCCEEDED:
         return call.summary or str(call.get_status_display())

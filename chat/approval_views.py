@@ -145,10 +145,9 @@ def unknown_calls(request: PersonRequest) -> QuerySet[ToolCall]:
 @signed_in
 @require_GET
 @never_cache
-def grants(request: PersonRequest, *, notice: str = "") -> HttpResponse:
-    mine = Grant.objects.filter(conversation__user=request.user, revoked_at=None).select_related("conversation")
-    page = Paginator(mine.order_by("-created_at"), PAGE).get_page(request.GET.get("page"))
-    return render(request, "chat/approval_grants.html", {"page": page, "notice": notice, "section": "grants"})
+def grants(request: PersonRequest) -> HttpResponse:
+    """What the agent may do without asking, in which conversation."""
+    return render(request, "chat/approval_grants.html", standing_grants(request, request.GET.get("page")))
 
 
 @signed_in
@@ -157,10 +156,15 @@ def revoke(request: PersonRequest, grant_id: int) -> HttpResponse:
     turns.revoke_grant(request.user, grant_of(request, grant_id).pk)
     if not request.htmx:
         return redirect("grants")
-    mine = Grant.objects.filter(conversation__user=request.user, revoked_at=None).select_related("conversation")
-    page = Paginator(mine.order_by("-created_at"), PAGE).get_page(1)
     said = _("Revoked. The agent asks you again from now on.")
-    return render(request, "chat/approval_grants.html#list", {"page": page, "notice": said})
+    return render(request, "chat/approval_grants.html#list", standing_grants(request) | {"notice": said})
+
+
+def standing_grants(request: PersonRequest, number: str | None = None) -> dict[str, Any]:
+    mine = Grant.objects.filter(conversation__user=request.user, revoked_at=None).select_related("conversation")
+    page = Paginator(mine.order_by("-created_at"), PAGE).get_page(number)
+    rows = [(grant, approval_card.rows(registry.find(grant.tool), grant.constraints, {})) for grant in page]
+    return {"page": page, "rows": rows, "section": "grants"}
 
 
 # ---- parts -----------------------------------------------------------------------------------------------

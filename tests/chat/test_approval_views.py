@@ -266,7 +266,7 @@ def test_always_allow_keeps_what_was_ticked_as_its_limits(page: Client, approval
 def test_a_grant_is_listed_and_revoked(page: Client, approval: Approval) -> None:
     decide(page, approval, "always", only=["hotel_id"])
     grant = Grant.objects.get()
-    assert "hotel_id = XA-204" in page.get(reverse("grants")).content.decode()
+    assert "Hotel: XA-204" in page.get(reverse("grants")).content.decode()
     html = page.post(reverse("grant-revoke", args=[grant.pk]), headers=HTMX).content.decode()
     assert "Revoked." in html
     assert "XA-204" not in html
