@@ -54,7 +54,8 @@ class Runner:
     async def start(self) -> None:
         self.loop = asyncio.get_running_loop()
         wake.listen(self.wake)
-        self.background = [asyncio.create_task(self._poll()), asyncio.create_task(self._beat())]
+        tasks = (choose.warm(), self._poll(), self._beat())
+        self.background = [asyncio.create_task(task) for task in tasks]
 
     async def stop(self) -> None:
         """Hand back what runs: another process, or the next start, goes on with it."""

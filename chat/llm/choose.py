@@ -6,6 +6,7 @@ settings, what listens on this machine -> LLM.  Touches: the network (a look at 
 import asyncio
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from chat.errors import LLMUnavailable
-from chat.llm.base import LLM
+from chat.llm.base import LLM, Request
 from chat.llm.demo import DemoLLM
 from chat.llm.openai_api import OpenAILLM
 from chat.llm.price import is_private
@@ -40,7 +41,7 @@ async def choose() -> LLM:
     """Raises LLMUnavailable when an endpoint is named but cannot be used: it is never replaced in silence."""
     name = settings.AGENT_MODEL
     if name == "demo":
-        return DemoLLM()
+        return _demo()
     if settings.OPENAI_BASE_URL or settings.OPENAI_API_KEY:
         _allowed()
         base_url = settings.OPENAI_BASE_URL or OPENAI_URL
@@ -55,12 +56,18 @@ async def choose() -> LLM:
             % {"model": name},
             _("Set OPENAI_BASE_URL, start the local server, or set AGENT_MODEL=demo."),
         )
+    return _demo()
+
+
+@lru_cache(maxsize=1)
+def _demo() -> DemoLLM:
     return DemoLLM()
 
 
 async def warm() -> None:
     """Load the client before the first message: its import takes a second, and would hold up every chat."""
     await asyncio.to_thread(_import_client)
+    await DemoLLM(delay=0.0).reply(Request(messages=({"role": "user", "content": "hi"},), max_tokens=10))
 
 
 def forget() -> None:

@@ -32,7 +32,7 @@ class DemoLLM:
     name = "demo model"
 
     def __init__(self, *, delay: float = 0.012) -> None:
-        self.transport = PolicyTransport(policy, model="demo model", delay=delay)
+        self.transport = PolicyTransport(policy, model="demo model", delay=delay, keep=False)
         self._llm = OpenAILLM(
             base_url="http://demo.invalid/v1", model="demo model", wire="native", is_free=True, transport=self.transport
         )

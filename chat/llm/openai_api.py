@@ -41,7 +41,8 @@ BACK_OFF = 0.4  # seconds; doubled with each failure
 LEARNINGS = 6  # refusals after which a request is changed and sent again
 
 _endpoints: dict[tuple[str, str, str], Endpoint] = {}
-_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Any, "AsyncOpenAI"]] = WeakKeyDictionary()
+Clients = WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Any, "AsyncOpenAI"]]
+_clients: Clients = WeakKeyDictionary()
 
 
 class _Failed(Exception):
@@ -79,6 +80,7 @@ class OpenAILLM:
     ) -> None:
         self.base_url, self.model, self.api_key, self.is_free = base_url.rstrip("/"), model, api_key, is_free
         self.transport = transport
+        self._own_clients: Clients = WeakKeyDictionary()  # those of a transport go with this object
         chosen: Any = wire or settings.AGENT_LLM_WIRE
         self.endpoint = self._endpoint(chosen)
         self.where = urlsplit(self.base_url).netloc.removeprefix("www.")
@@ -204,9 +206,10 @@ class OpenAILLM:
         import httpx2
         from openai import AsyncOpenAI
 
-        clients = _clients.setdefault(asyncio.get_running_loop(), {})
+        shared = _clients if self.transport is None else self._own_clients
+        clients = shared.setdefault(asyncio.get_running_loop(), {})
         timeout = httpx2.Timeout(settings.AGENT_LLM_TIMEOUT, connect=CONNECT_SECONDS)
-        key = (self.base_url, self.api_key, self.transport, settings.AGENT_LLM_TIMEOUT)
+        key = (self.base_url, self.api_key, settings.AGENT_LLM_TIMEOUT)
         if key not in clients:
             http_client = httpx2.AsyncClient(
                 transport=self.transport,

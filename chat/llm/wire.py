@@ -34,16 +34,17 @@ _PIECES = re.compile(r"\s*\S{1,12}|\s+")
 class PolicyTransport(httpx2.AsyncBaseTransport):
     """Answers POST .../chat/completions by the policy and GET .../models with the model's name."""
 
-    def __init__(self, policy: Policy, *, model: str = "demo", delay: float = 0.0) -> None:
-        self.policy, self.model, self.delay = policy, model, delay
-        self.bodies: list[Json] = []  # every request seen
+    def __init__(self, policy: Policy, *, model: str = "demo", delay: float = 0.0, keep: bool = True) -> None:
+        self.policy, self.model, self.delay, self.keep = policy, model, delay, keep
+        self.bodies: list[Json] = []  # every request seen, if they are kept
         self.left_early = 0  # streams that the client closed before their end
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET":
             return httpx2.Response(200, json={"object": "list", "data": [{"id": self.model, "object": "model"}]})
         body: Json = json.loads(await request.aread())
-        self.bodies.append(body)
+        if self.keep:
+            self.bodies.append(body)
         answer = self.policy(body)
         if inspect.isawaitable(answer):
             answer = await answer
