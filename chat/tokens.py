@@ -24,6 +24,7 @@ _WIDE_RUNS = (
     (re.compile(r"[\uac00-\ud7af]+"), 0.65),  # Hangul
     (re.compile(rf"[^\w\s!-~{_WIDE}]+"), 1.5),  # emoji, symbols
 )
+_KEPT_CHARS = 20_000  # longer texts are not worth the memory
 _MESSAGE_OVERHEAD = 4  # role and separators of one message
 _LOWEST, _HIGHEST = 0.6, 1.8  # beyond these an endpoint counts something else
 _factors: dict[str, float] = {}
@@ -31,7 +32,8 @@ _factors: dict[str, float] = {}
 
 def estimate(text: str, model: str = "") -> int:
     """How many tokens the text is; with a model, corrected by what its endpoint has reported."""
-    return round(_weigh(text) * _factors.get(model, 1.0) + 0.499)
+    weight = _weigh(text) if len(text) < _KEPT_CHARS else _weigh.__wrapped__(text)
+    return round(weight * _factors.get(model, 1.0) + 0.499)
 
 
 def estimate_request(messages: Sequence[Json], tools: Sequence[Json] = (), model: str = "") -> int:

@@ -45,6 +45,38 @@ async def test_the_arguments_of_a_call_can_be_followed() -> None:
     assert all(reply.calls[0].arguments.startswith(arguments) for _, _, arguments in seen) and len(seen) > 2
 
 
+async def test_the_json_wire_types_arguments_and_never_raw_json() -> None:
+    seen: list[tuple[int, str, str]] = []
+    typed: list[str] = []
+    said = json.dumps({"tool": "finish", "args": {"answer": "a long answer in many words"}})
+    llm = ScriptedLLM([said, '{"say": "just words"}'], delay=0.005, wire="json")
+    request = ask(tools=(*TOOLS, {"type": "function", "function": {"name": "finish", "description": "end"}}))
+    reply = await llm.reply(
+        request, on_text=lambda kind, text: typed.append(text), on_call=lambda *part: seen.append(part)
+    )
+    assert [(call.name, json.loads(call.arguments)) for call in reply.calls] == [
+        ("finish", {"answer": "a long answer in many words"})
+    ]
+    assert any("a long" in arguments for _, _, arguments in seen[:-1]) and typed == []
+    assert (await llm.reply(request)).text == "just words"
+    assert "get_weather" in llm.requests[0]["messages"][0]["content"] and "tools" not in llm.requests[0]
+
+
+async def test_earlier_calls_are_told_in_words_on_the_json_wire() -> None:
+    llm = ScriptedLLM(["{}"], wire="json")
+    made = {"id": "a", "function": {"name": "get_weather", "arguments": '{"city": "西安"}'}}
+    talk = (
+        *ask().messages,
+        {"role": "assistant", "content": None, "tool_calls": [made]},
+        {"role": "tool", "tool_call_id": "a", "content": "rain"},
+    )
+    await llm.reply(Request(messages=talk, tools=TOOLS, max_tokens=50))
+    sent = llm.requests[0]["messages"]
+    assert [message["role"] for message in sent] == ["system", "user", "assistant", "user"]
+    assert json.loads(sent[2]["content"]) == {"tool": "get_weather", "args": {"city": "西安"}}
+    assert sent[3]["content"] == "Result of get_weather:\nrain"
+
+
 async def test_coroutines_may_listen_too_and_their_fault_ends_the_reply() -> None:
     async def listen(kind: str, text: str) -> None:
         raise KeyError("the page is gone")
