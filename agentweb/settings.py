@@ -183,6 +183,7 @@ AGENT_MAX_REPEATS = env_int("AGENT_MAX_REPEATS", 3)  # the same action in a row
 AGENT_MAX_REVISIONS = env_int("AGENT_MAX_REVISIONS", 4)  # plan revisions by the agent
 AGENT_STEP_ITERATIONS = env_int("AGENT_STEP_ITERATIONS", 6)  # iterations one step may use before it must be replanned
 AGENT_CONTEXT_TOKENS = env_int("AGENT_CONTEXT_TOKENS", 6_000)  # what the model may see in one request
+AGENT_TOOLS_OFFERED = env_int("AGENT_TOOLS_OFFERED", 20)  # tools a plan is made from; more are found by search
 AGENT_SUMMARY_TOKENS = env_int("AGENT_SUMMARY_TOKENS", 2_000)  # older talk beyond this is folded into the summary
 AGENT_REPLY_TOKENS = env_int("AGENT_REPLY_TOKENS", 1_500)  # reserved for its reply
 AGENT_APPROVAL_HOURS = env_float("AGENT_APPROVAL_HOURS", 24)  # until an approval expires
@@ -198,6 +199,14 @@ AGENT_CHROMA_URL = env_str("AGENT_CHROMA_URL")  # empty: Chroma in process, in t
 AGENT_EXACT_LIMIT = env_int("AGENT_EXACT_LIMIT", 2_000)
 AGENT_RECALL_FLOOR = env_float("AGENT_RECALL_FLOOR", 0.27)  # below this score nothing is recalled
 AGENT_RECALL_LIMIT = env_int("AGENT_RECALL_LIMIT", 6)  # memories put in front of the model at most
+
+# The web.
+AGENT_SEARCH = env_str("AGENT_SEARCH")  # provider of web_search: searxng, brave or tavily; empty: none
+AGENT_SEARCH_URL = env_str("AGENT_SEARCH_URL")  # address of a SearXNG instance
+AGENT_SEARCH_KEY = env_str("AGENT_SEARCH_KEY")  # key of Brave or Tavily
+AGENT_FETCH_ALLOW = env_list(
+    "AGENT_FETCH_ALLOW", []
+)  # host:port inside a private network that may be fetched all the same
 
 EMAIL_BACKEND = env_str("AGENT_EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
 DEFAULT_FROM_EMAIL = env_str("AGENT_EMAIL_FROM", "agent@localhost")

@@ -17,6 +17,7 @@ from chat.db import in_db
 from chat.errors import LostClaim
 from chat.loop import offer
 from chat.models import Iteration, Message, ToolCall, Turn
+from chat.tools import registry
 from chat.types import Call, CallView, Decision, Said, Snapshot, Usage
 from memory import recall, slots
 from planning import conditions, exclusions, plans
@@ -46,6 +47,7 @@ def read(turn_id: UUID, fence: int) -> Snapshot:
         plan = plans.current(turn.id) if step and step.status == "running" else plan
         replan = _stuck(plan, step, turn.limits["step_iterations"]) if plan else ""
     messages = list(turn.messages.filter(role=Message.Role.USER).order_by("id"))[1:]
+    more_tools = len(registry.business()) > settings.AGENT_TOOLS_OFFERED
     found = recall.recall(
         turn.conversation.user_id,
         step.title if step else turn.goal[:500],
@@ -84,7 +86,9 @@ def read(turn_id: UUID, fence: int) -> Snapshot:
         recent=view[-RECENT:],
         faults=tuple(last.changes.get("faults", ())) if last and not pending else (),
         replan=replan,
-        offered=offer.offered(plan, step, replan, may_revise=may_revise, may_finish=may_finish, new_words=new_words),
+        offered=offer.offered(
+            plan, step, replan, may_revise=may_revise, may_finish=may_finish, new_words=new_words, more_tools=more_tools
+        ),
         limits=limits,
         usage=Usage(
             iterations=turn.iterations_used,

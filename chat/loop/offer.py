@@ -8,19 +8,27 @@ A call to anything else is refused with the reason, so that an idea of the model
 
 from planning.types import PlanView, StepView
 
-BEFORE_PLAN = ("set_plan", "ask_user", "finish")
+BEFORE_PLAN = ("set_plan", "ask_user", "finish")  # and find_tools, where there are more tools than can be shown
 WAYS_OUT = ("mark_step_failed", "ask_user", "update_slots")
 
 
 def offered(
-    plan: PlanView | None, step: StepView | None, replan: str, *, may_revise: bool, may_finish: bool, new_words: bool
+    plan: PlanView | None,
+    step: StepView | None,
+    replan: str,
+    *,
+    may_revise: bool,
+    may_finish: bool,
+    new_words: bool,
+    more_tools: bool = False,
 ) -> tuple[str, ...]:
+    search = ("find_tools",) if more_tools else ()
     if plan is None:
-        return BEFORE_PLAN
+        return (*BEFORE_PLAN, *search)
     revise = ("revise_plan",) if may_revise else ()
     if replan:
         # A model that may give up at the first failure does so.
-        return (*revise, "ask_user", *(("finish",) if may_finish else ())) if may_revise else ("finish",)
+        return (*revise, "ask_user", *search, *(("finish",) if may_finish else ())) if may_revise else ("finish",)
     if step is None:
         return ("finish", *(revise if new_words else ()))
     # The plan may be changed after a failure or when the person said something; else a choice less keeps it to the step.

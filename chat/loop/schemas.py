@@ -6,7 +6,9 @@ Snapshot -> function schemas, catalogue lines.  Touches: nothing (pure).
 import copy
 from typing import Any
 
-from chat.tools import describe, registry
+from django.conf import settings
+
+from chat.tools import describe, offer, registry
 from chat.types import Json, Snapshot
 from planning import conditions
 
@@ -28,8 +30,19 @@ def bound(snapshot: Snapshot, tool: str) -> dict[str, tuple[Any, str]]:
 
 
 def catalogue(snapshot: Snapshot) -> list[str]:
-    """One line for each tool that a step may name."""
-    return [describe.line(contract) for contract in registry.business().values()]
+    """One line for each tool that the plan may be made from."""
+    tools = registry.business()
+    return [describe.line(tools[name]) for name in plannable(snapshot)]
+
+
+def plannable(snapshot: Snapshot) -> tuple[str, ...]:
+    """The tools that fit the task, those the plan uses already, and those that find_tools brought up."""
+    used = [name for step in (snapshot.plan.steps if snapshot.plan else ()) for name in step.tools]
+    found = [
+        name for call in snapshot.recent if call.tool == "find_tools" for name in (call.result or {}).get("tools", ())
+    ]
+    text = " ".join([snapshot.goal, *snapshot.steering])
+    return offer.fitting(registry.business(), text, limit=settings.AGENT_TOOLS_OFFERED, named=[*used, *found])
 
 
 def _narrow(schema: Json, snapshot: Snapshot) -> Json:
@@ -44,5 +57,5 @@ def _narrow(schema: Json, snapshot: Snapshot) -> Json:
         parameters["properties"][name] = {"type": "string", "enum": [value]}
         parameters["required"] = sorted({*parameters.get("required", ()), name})
     if function["name"] in {"set_plan", "revise_plan"}:
-        parameters["properties"]["steps"]["items"]["properties"]["tool"]["enum"] = sorted(registry.business())
+        parameters["properties"]["steps"]["items"]["properties"]["tool"]["enum"] = sorted(plannable(snapshot))
     return narrowed

@@ -87,6 +87,8 @@ class Contract:
     checks: tuple[Mapping[str, Any], ...] = ()
     # Tools whose result this one cannot do without (a hotel_id comes from search_hotels): a plan gets a step for each.
     needs: tuple[str, ...] = ()
+    # Whether the instance is set up for it; a tool that could only fail is not offered.
+    available: Callable[[], bool] = lambda: True
     parameters: Mapping[str, Any] | None = None  # JSON Schema from outside (MCP); None: made from args
 
     @property

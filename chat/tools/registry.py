@@ -12,14 +12,12 @@ from types import MappingProxyType
 from chat import tools
 from chat.tools.contract import Contract
 
-NOT_TOOLS = {"contract", "registry", "planned", "arguments", "faults", "describe", "offer", "dates"}
-
 
 @cache
 def builtin() -> Mapping[str, Contract]:
     """All contracts of this folder, by name. Raises ValueError when two files claim one name."""
     found: dict[str, Contract] = {}
-    for module in sorted(info.name for info in pkgutil.iter_modules(tools.__path__) if info.name not in NOT_TOOLS):
+    for module in sorted(info.name for info in pkgutil.iter_modules(tools.__path__)):
         loaded = importlib.import_module(f"chat.tools.{module}")
         contracts = [loaded.CONTRACT] if hasattr(loaded, "CONTRACT") else list(getattr(loaded, "CONTRACTS", ()))
         for contract in contracts:
@@ -30,8 +28,9 @@ def builtin() -> Mapping[str, Contract]:
 
 
 def business() -> dict[str, Contract]:
-    """The tools that do the person's work: all but the agent's own bookkeeping."""
-    return {name: contract for name, contract in builtin().items() if contract.pack != "control"}
+    """The tools that do the person's work and can be used as this instance is set up."""
+    found = builtin().items()
+    return {name: contract for name, contract in found if contract.pack != "control" and contract.available()}
 
 
 def find(name: str) -> Contract | None:
