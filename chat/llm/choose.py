@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from chat.errors import LLMUnavailable
 from chat.llm.base import LLM, Request
 from chat.llm.demo import DemoLLM
-from chat.llm.openai_api import OpenAILLM
+from chat.llm.openai_api import OpenAILLM, load_client
 from chat.llm.price import is_private
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -66,17 +66,13 @@ def _demo() -> DemoLLM:
 
 async def warm() -> None:
     """Load the client before the first message: its import takes a second, and would hold up every chat."""
-    await asyncio.to_thread(_import_client)
+    await asyncio.to_thread(load_client)
     await DemoLLM(delay=0.0).reply(Request(messages=({"role": "user", "content": "hi"},), max_tokens=10))
 
 
 def forget() -> None:
     """Look again at the next message."""
     _seen.clear()
-
-
-def _import_client() -> None:
-    import openai  # noqa: F401
 
 
 def _allowed() -> None:

@@ -269,6 +269,13 @@ class OpenAILLM:
         return replace(reply, notes=tuple(notes))
 
 
+def load_client() -> None:
+    """Import the client: a second of work, better done before the first message and in a thread."""
+    import openai
+
+    openai.AsyncOpenAI(api_key="none")
+
+
 async def tell_notice(on_notice: OnNotice | None, text: str) -> None:
     if on_notice is not None:
         await tell(on_notice(text))
