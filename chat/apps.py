@@ -11,6 +11,8 @@ class ChatConfig(AppConfig):
     name = "chat"
 
     def ready(self) -> None:
+        from chat import redact
         from chat.checks import check_tools
 
         checks.register(check_tools)
+        redact.register()

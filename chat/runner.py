@@ -19,12 +19,12 @@ from uuid import UUID
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from chat import turns, wake
+from chat import events, turns, wake
 from chat.db import in_db
 from chat.errors import LLMUnavailable, LostClaim
 from chat.llm import choose
 from chat.llm.base import LLM
-from chat.loop import settle
+from chat.loop import learn, settle, summarise
 from chat.loop.decide import CutOff
 from chat.loop.turn import run_turn
 from chat.loop.typist import live
@@ -128,7 +128,9 @@ class Runner:
             llm = self.llm or await choose.choose()
             if turn.model != llm.name:
                 await in_db(turns.spend, turn.id, turn.fence, model=llm.name)
-            await run_turn(turn, llm)
+            outcome = await run_turn(turn, llm)
+            if outcome.ends_turn:
+                await self._afterwards(turn, llm)
         except asyncio.CancelledError:
             partial = live.pop(turn.id, "")
             if turn.id in self.stopping:
@@ -146,6 +148,15 @@ class Runner:
             await self._fail(
                 turn, _("Something went wrong in agentweb itself: %(what)s.") % {"what": type(fault).__name__}
             )
+
+    async def _afterwards(self, turn: Turn, llm: LLM) -> None:
+        """What may be done once the person has their answer; a fault here takes nothing away from it."""
+        try:
+            if await in_db(learn.learn, turn.id):
+                await events.tell(turn.conversation_id, "memory-changed", turn=turn.id)
+            await summarise.summarise(turn, llm)
+        except Exception:
+            log.exception("Learning from turn %s failed.", turn.id)
 
     async def _stopped(self, turn: Turn, partial: str) -> None:
         with contextlib.suppress(LostClaim):

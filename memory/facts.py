@@ -16,6 +16,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from memory.models import EntityFact, MemoryRecord
+from memory.redaction import Blotter
 from memory.text import normal
 from memory.types import FactDraft, FactView
 
@@ -192,8 +193,18 @@ def erase(user_id: int, record_ids: Iterable[UUID]) -> int:
     return EntityFact.objects.filter(user_id=user_id, record_id__in=list(record_ids)).delete()[0]
 
 
-def erase_all(user_id: int) -> int:
-    return EntityFact.objects.filter(user_id=user_id).delete()[0]
+def erase_loose(user_id: int) -> int:
+    """Delete facts that no memory states."""
+    return EntityFact.objects.filter(user_id=user_id, record=None).delete()[0]
+
+
+def blot(user_id: int, blotter: Blotter) -> None:
+    """Take forgotten words out of the sources of facts that stay."""
+    for fact in EntityFact.objects.filter(user_id=user_id):
+        source = blotter.json(fact.source, machine=False)
+        if source != fact.source:
+            fact.source = source
+            fact.save(update_fields=["source"])
 
 
 def live(user_id: int) -> list[FactView]:

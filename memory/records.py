@@ -22,6 +22,7 @@ from memory.kinds import registry
 from memory.kinds.base import Kind
 from memory.models import IndexRemoval, MemoryRecord, RecordEdit, UserMemory
 from memory.near import Surface
+from memory.redaction import Blotter
 from memory.secrets import secret_in
 from memory.text import bare, clean, digest
 from memory.types import FactDraft, Receipt, Retired
@@ -261,6 +262,30 @@ def erase(user_id: int, ids: Sequence[UUID]) -> int:
     """Delete rows, history and facts of one person's memories; their vectors follow, traces in files included."""
     with transaction.atomic():
         return _erase(ids, user_id, erase=True)
+
+
+def restore_sources(user_id: int, ids: Sequence[UUID], without: Sequence[UUID]) -> None:
+    """Sources of a merged memory that is being erased come back, with the facts that were theirs."""
+    merged = _owned(user_id).filter(id__in=list(without)).exclude(source__merged=None)
+    for row in merged:
+        facts.give_back(user_id, row.source.get("facts_of", {}))
+    rows = list(_owned(user_id).filter(id__in=list(ids)))
+    if rows:
+        _revive(rows)
+
+
+def blot(user_id: int, blotter: Blotter) -> None:
+    """Take forgotten words out of what stays: the sources of other memories, and what a newer one says of an old one."""
+    for record in _owned(user_id).defer("vector", "tokens"):
+        source = blotter.json(record.source, machine=False)
+        before, bracket, note = record.text.partition(" (")
+        text = before + blotter.text(bracket + note, machine=True) if bracket else record.text
+        if (source, text) == (record.source, record.text):
+            continue
+        record.source, record.text, record.revision = source, text, next_revision(user_id)
+        record.digest = digest(user_id, text)
+        _put_surface(record, near.surface(text, record.created_at))
+        record.save()
 
 
 def page(

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from memory.errors import SlotRefused
 from memory.models import SlotChange, StateSlot
+from memory.redaction import BLOT, Blotter
 from memory.text import clean
 from memory.types import SlotView
 
@@ -90,6 +91,27 @@ def as_of(conversation_id: UUID | str, turn_id: UUID | str, iteration: int) -> d
         else:
             values[change.name] = change.after["value"]
     return values
+
+
+def blot(user_id: int, blotter: Blotter) -> int:
+    """Take forgotten words out of the states of all this person's conversations, history included."""
+    count = 0
+    for slot in StateSlot.objects.filter(conversation__user_id=user_id):
+        name, value = blotter.text(slot.name, machine=True), blotter.json(slot.value)
+        if (name, value) == (slot.name, slot.value):
+            continue
+        count += 1
+        if value == BLOT or name != slot.name:
+            slot.delete()  # nothing is left of it
+        else:
+            slot.value = value
+            slot.save()
+    for change in SlotChange.objects.filter(conversation__user_id=user_id):
+        held = (blotter.text(change.name, machine=True), blotter.json(change.before), blotter.json(change.after))
+        if held != (change.name, change.before, change.after):
+            change.name, change.before, change.after = held
+            change.save()
+    return count
 
 
 def _view(slot: StateSlot) -> SlotView:

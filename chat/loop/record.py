@@ -232,6 +232,14 @@ def _conclude(snapshot: Snapshot, decision: Decision, verdict: Verdict, outcome:
     _leave(snapshot, verdict, outcome)
 
 
+def note_memory(turn_id: UUID, receipts: list[dict[str, Any]]) -> None:
+    """What was kept or dropped after the turn stands with its last iteration."""
+    last = Iteration.objects.filter(turn_id=turn_id).order_by("-number").first()
+    if last is not None:
+        last.changes = {**last.changes, "memory": [*last.changes.get("memory", []), *receipts]}
+        last.save(update_fields=["changes"])
+
+
 def _leave(snapshot: Snapshot, verdict: Verdict, outcome: Outcome) -> None:
     """Pause or end the turn as the gate said."""
     if outcome.kind == "continue":
