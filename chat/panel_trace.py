@@ -25,6 +25,7 @@ class Bar:
     x: float
     width: float
     text: str
+    label: str  # "model 0.9 s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +130,8 @@ def bars_of(span: Mapping[str, float], x: float, whole: float) -> tuple[tuple[Ba
     bars = []
     for kind, ms in span.items():
         width = 100 * ms / whole
-        bars.append(Bar(kind=kind, x=round(x, 3), width=round(width, 3), text=words.took(ms)))
+        label = f"{words.TIMES[kind]} {words.took(ms)}"
+        bars.append(Bar(kind=kind, x=round(x, 3), width=round(width, 3), text=words.took(ms), label=label))
         x += width
     return tuple(bars), x
 

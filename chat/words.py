@@ -22,6 +22,12 @@ GATES = {
     "repeats": gettext_lazy("Repeats"),
 }
 
+TIMES = {
+    "model": gettext_lazy("model"),
+    "tools": gettext_lazy("tools"),
+    "own": gettext_lazy("agentweb"),
+}
+
 FATES = {
     "shown": gettext_lazy("shown to the model"),
     "below_floor": gettext_lazy("not shown to the model: below the floor"),

@@ -118,6 +118,18 @@ document.addEventListener("htmx:after:request", (event) => {
   if (panel) changedAt.set(panel, Date.now());
 });
 
+// What was said about a person's own act stays until their next one, though the panel is refreshed meanwhile.
+const said = new WeakMap();
+document.addEventListener("htmx:before:swap", (event) => {
+  const panel = event.detail.ctx.sourceElement;
+  if (panel.matches?.("[data-panel]")) said.set(panel, [...panel.querySelectorAll("[data-said]")]);
+});
+document.addEventListener("htmx:after:swap", (event) => {
+  const panel = event.detail.ctx.sourceElement;
+  if (!panel.matches?.("[data-panel]") || panel.querySelector("[data-said]")) return;
+  panel.querySelector(".pn-head")?.after(...(said.get(panel) ?? []));
+});
+
 // An opened iteration is fetched once, and again when it has moved on: its address then differs.
 function fill(details) {
   const body = details.querySelector(".pn-iteration-body");
