@@ -62,12 +62,12 @@ def _walk(user_id: int, forgotten: Forgotten, *, write: bool) -> Iterator[tuple[
     yield from counts.items()
 
 
-def _holds_words(field: models.Field[Any, Any]) -> bool:
+def _holds_words(field: "models.Field[Any, Any]") -> bool:
     words = isinstance(field, models.TextField | models.CharField | models.JSONField)
     return words and not field.choices and field.name not in NOT_WORDS
 
 
-def _blot(row: models.Model, fields: list[models.Field[Any, Any]], blotter: Blotter) -> list[str]:
+def _blot(row: models.Model, fields: "list[models.Field[Any, Any]]", blotter: Blotter) -> list[str]:
     """Blot one row in memory. Returns the names of the columns that changed."""
     changed = []
     for field in fields:
