@@ -157,23 +157,18 @@ def split(score: float, entry: Mapping[str, Any]) -> tuple[Part, ...]:
 
 
 def written(user_id: int, turn: Turn) -> tuple[WrittenRow, ...]:
-    """What this turn did to memory, the dropped ones included, as its iterations recorded it."""
-    receipts = [
+    """What this turn did to memory, the dropped ones included: by the agent's calls, and learnt at its end."""
+    called = turn.calls.filter(tool="remember", status="succeeded").values_list("iteration__number", "result")
+    learnt = turn.iterations.values_list("number", "changes")
+    receipts = [(number, entry) for number, entry in called.order_by("iteration__number") if isinstance(entry, dict)]
+    receipts += [
         (number, entry)
-        for number, changes in turn.iterations.values_list("number", "changes")
+        for number, changes in learnt
         for entry in (changes.get("memory") or [] if isinstance(changes, dict) else [])
         if isinstance(entry, dict)
     ]
     records = records_of(user_id, [str(entry.get("record_id", "")) for _number, entry in receipts])
-    rows = [written_row(entry, number, records) for number, entry in receipts]
-    told = {str(entry.get("record_id", "")) for _number, entry in receipts}
-    born = MemoryRecord.objects.filter(user_id=user_id, conversation_id=turn.conversation_id, source__turn=str(turn.id))
-    rows += [
-        WrittenRow(status="kept", label=str(words.WRITTEN["kept"]), text=r.text, reason="", iteration=None, record=r)
-        for r in born.order_by("created_at").defer("vector", "tokens")[:50]
-        if str(r.pk) not in told
-    ]
-    return tuple(rows)
+    return tuple(written_row(entry, number, records) for number, entry in receipts)
 
 
 def written_row(entry: Mapping[str, Any], iteration: int, records: Mapping[str, MemoryRecord]) -> WrittenRow:
