@@ -3,6 +3,7 @@
 environment -> Django settings.  Touches: the data directory (made when missing).
 """
 
+import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -12,6 +13,9 @@ from agentweb.env import env_bool, env_float, env_int, env_list, env_str
 from agentweb.secrets import instance_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+# Before numpy is imported: more threads only fight over the cores, and the embedder's spin while they wait.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Everything one instance knows lives in this folder: database, index, files, secret key.
 AGENT_DATA_DIR = Path(env_str("AGENT_DATA_DIR") or BASE_DIR / ".data").expanduser().resolve()
@@ -137,6 +141,7 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = AGENT_DATA_DIR / "static"
+STATIC_ROOT.mkdir(exist_ok=True)  # whitenoise complains of a missing one; it serves the sources as they are
 WHITENOISE_USE_FINDERS = True
 
 SECURE_CSP = {
@@ -157,7 +162,9 @@ SESSION_COOKIE_SAMESITE = "Lax"
 # Behind TLS these are set to 1; `make run` serves plain HTTP on loopback.
 AGENT_HTTPS = env_bool("AGENT_HTTPS", False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = AGENT_HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # probes come from inside, without TLS
 SECURE_HSTS_SECONDS = env_int("AGENT_HSTS_SECONDS", 0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = env_bool("AGENT_HSTS_ALL", False)  # subdomains too
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if AGENT_HTTPS else None
 # Several instances run side by side on one host name, which cookies do not tell apart by port.
 SESSION_COOKIE_NAME = env_str("AGENT_COOKIE", "agentweb_session")

@@ -5,7 +5,6 @@ address, port -> a running instance.  Touches: the database, the runner, the ter
 
 import asyncio
 import logging
-import os
 import socket
 import sqlite3
 import sys
@@ -13,12 +12,21 @@ import threading
 from argparse import ArgumentParser
 from typing import Any
 
+from daphne.endpoints import build_endpoint_description_strings
+from daphne.server import Server  # installs the asyncio reactor: before any other import of twisted
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
 
+from agentweb.asgi import application
 from agentweb.sign_in_links import links
+from chat.errors import LLMUnavailable
+from chat.llm import choose
+from chat.runner import embedded
+from memory.embed import embedder
 
 log = logging.getLogger(__name__)
 
@@ -32,9 +40,6 @@ class Command(BaseCommand):
         parser.add_argument("--no-turns", action="store_true", help="serve pages only; workers run the turns")
 
     def handle(self, *args: Any, host: str, port: int, no_turns: bool, **options: Any) -> None:
-        # More threads only fight over two cores, and the embedder spins while it waits (docs/decisions).
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         _check_free(host, port)
         call_command("migrate", verbosity=0, interactive=False)
         self._anchor = _anchor()
@@ -77,25 +82,21 @@ def _anchor() -> sqlite3.Connection | None:
 
 
 async def _model() -> str:
-    from chat.llm import choose
-
     try:
         llm = await choose.choose()
-    except Exception as fault:  # the page says the same, with advice, when a turn needs the model
-        return f"not reachable: {fault}"
+    except LLMUnavailable as fault:  # the page says the same when a turn needs the model
+        return f"none yet: {fault} {fault.what_to_do}"
     if not llm.is_demo:
         return llm.name
-    return f"{llm.name}\n{'':21}It follows simple rules only. For a real model set OPENAI_BASE_URL, or start Ollama or llama.cpp."
+    lines = (
+        llm.name,
+        "It follows simple rules only. For a real model start Ollama or llama.cpp on this machine,",
+        "or set OPENAI_BASE_URL, OPENAI_API_KEY and AGENT_MODEL (README, docs/endpoints.md).",
+    )
+    return f"\n{'':21}".join(lines)
 
 
 def _serve(host: str, port: int, *, turns_here: bool) -> None:
-    from daphne.endpoints import build_endpoint_description_strings
-    from daphne.server import Server
-    from twisted.internet import reactor
-
-    from agentweb.asgi import application
-    from chat.runner import embedded
-
     runner = embedded()
     loop = reactor._asyncioEventloop
 
@@ -107,8 +108,6 @@ def _serve(host: str, port: int, *, turns_here: bool) -> None:
     async def stop() -> None:
         if turns_here:
             await runner.stop()
-
-    from twisted.internet.defer import Deferred
 
     def stopped() -> Deferred[None]:
         return Deferred.fromFuture(asyncio.ensure_future(stop(), loop=loop))
@@ -130,12 +129,8 @@ def _serve(host: str, port: int, *, turns_here: bool) -> None:
 
 
 def _warm_up() -> None:
-    """The first turn should not pay for imports and the embedder's model."""
+    """The first turn should not pay for loading the embedder; the runner warms the model's client."""
     try:
-        import openai  # noqa: F401
-
-        from memory.embed import embedder
-
         embedder().embed_queries(["warm up"])
     except Exception:
         log.warning("Warming up failed; the first turn will be slower.", exc_info=sys.exc_info())
