@@ -63,7 +63,7 @@ def call_of(request: PersonRequest, call_id: UUID) -> ToolCall:
 
 
 def iteration_of(request: PersonRequest, conversation: Conversation, iteration_id: int) -> Iteration:
-    rows = Iteration.objects.select_related("turn").prefetch_related("calls")
+    rows = Iteration.objects.select_related("turn__conversation").prefetch_related("calls")
     return get_object_or_404(rows, pk=iteration_id, turn__conversation=conversation)
 
 

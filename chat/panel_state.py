@@ -6,6 +6,7 @@ Conversation, newest Turn -> context.  Touches: rows (reads).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
@@ -83,6 +84,12 @@ def change_rows(changes: Sequence[SlotChange], *, newest: bool) -> list[ChangeRo
         rows.append(change_row(change, may_undo=newest and change.name not in seen))
         seen.add(change.name)
     return rows
+
+
+def changes_in(turn_id: UUID, iteration: int) -> list[ChangeRow]:
+    """What one iteration changed, for its trace."""
+    rows = SlotChange.objects.filter(turn_id=turn_id, iteration=iteration).order_by("id")
+    return [change_row(change, may_undo=False) for change in rows]
 
 
 def change_row(change: SlotChange, *, may_undo: bool) -> ChangeRow:

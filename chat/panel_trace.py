@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from chat import words
+from chat import panel_memory, panel_state, words
 from chat.models import Conversation, Iteration, ToolCall, Turn
 
 PAGE = 20
@@ -148,11 +148,14 @@ def detail(iteration: Iteration, *, for_staff: bool) -> dict[str, Any]:
         .first()
     )
     calls = list(iteration.calls.select_related("approval"))
+    receipt = [entry for entry in iteration.receipt if isinstance(entry, dict)]
     return {
         "iteration": iteration,
         "before": before,
         "sections": section_rows(iteration.sections, before.sections if before else []),
         "calls": [call_row(call) for call in calls],
+        "slots": panel_state.changes_in(iteration.turn_id, iteration.number),
+        "recalls": panel_memory.recall_rows(iteration.turn.conversation.user_id, receipt),
         "raw": words.pretty(iteration.raw) if iteration.raw else "",
         "changes": words.pretty(iteration.changes) if iteration.changes else "",
         "model_took": words.took(iteration.model_ms),

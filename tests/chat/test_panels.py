@@ -239,7 +239,16 @@ def test_an_opened_iteration_shows_context_difference_calls_and_what_was_left_ou
     assert '<span class="pn-line--removed">step 2' in html
     assert '<span class="pn-line--added">step 3' in html
     assert "no room left" in html
+    assert "2 memories considered" in html
     assert "&quot;city&quot;: &quot;Xi&#x27;an&quot;" in html
+
+
+def test_an_opened_iteration_shows_what_it_changed_in_the_state(page: Client, full: Conversation) -> None:
+    before, after = {"kind": "constraint", "value": 2}, {"kind": "constraint", "value": 3}
+    SlotChange.objects.create(
+        conversation=full, turn=full.turns.get(), iteration=3, name="nights", before=before, after=after, by="agent"
+    )
+    assert "<strong>nights</strong> <del>2</del> → 3" in opened(page, full)
 
 
 def test_a_traceback_is_for_staff_alone(page: Client, alice: User, full: Conversation) -> None:
