@@ -4,6 +4,7 @@ Conversation, newest Turn -> context; Iteration -> its whole record.  Touches: r
 """
 
 import difflib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -193,7 +194,8 @@ def section_row(section: Mapping[str, Any], old: Mapping[str, Any] | None) -> Se
 def difference(old: str, new: str) -> tuple[tuple[str, str], ...]:
     """The changed lines with one line around them."""
     kinds = {"+": "added", "-": "removed", " ": "same"}
-    lines = difflib.unified_diff(old.splitlines()[:DIFF_LINES], new.splitlines()[:DIFF_LINES], lineterm="", n=1)
+    before, after = lines_of(old)[:DIFF_LINES], lines_of(new)[:DIFF_LINES]
+    lines = difflib.unified_diff(before, after, lineterm="", n=1)
     found: list[tuple[str, str]] = []
     for line in lines:
         if line.startswith("@@"):
@@ -201,6 +203,16 @@ def difference(old: str, new: str) -> tuple[tuple[str, str], ...]:
         elif line[:3] not in {"---", "+++"} or found:
             found.append((kinds.get(line[:1], "same"), line[1:]))
     return tuple(found[1:] if found and found[0][0] == "gap" else found)
+
+
+def lines_of(text: str) -> list[str]:
+    """JSON is one line as it is sent; it is compared as a person would lay it out."""
+    if text[:1] in {"[", "{"}:
+        try:
+            text = words.pretty(json.loads(text))
+        except ValueError:
+            return text.splitlines()
+    return text.splitlines()
 
 
 def call_row(call: ToolCall) -> CallRow:

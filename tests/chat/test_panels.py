@@ -243,6 +243,15 @@ def test_an_opened_iteration_shows_context_difference_calls_and_what_was_left_ou
     assert "&quot;city&quot;: &quot;Xi&#x27;an&quot;" in html
 
 
+def test_json_in_the_context_is_compared_by_its_fields() -> None:
+    assert panel_trace.difference('{"a": 1, "b": 2}', '{"a": 1, "b": 3}') == (
+        ("same", '  "a": 1,'),
+        ("removed", '  "b": 2'),
+        ("added", '  "b": 3'),
+        ("same", "}"),
+    )
+
+
 def test_an_opened_iteration_shows_what_it_changed_in_the_state(page: Client, full: Conversation) -> None:
     before, after = {"kind": "constraint", "value": 2}, {"kind": "constraint", "value": 3}
     SlotChange.objects.create(
