@@ -35,7 +35,9 @@ REACHED: tuple[tuple[type[models.Model], str, str], ...] = (
     (PlanTemplate, "user_id", "plans"),
 )
 # Names and codes of ours, which hold no words of anybody.
-NOT_WORDS = frozenset("status end gate model owner mark role client_id tool version tier digest step_key key kind how limits".split())
+NOT_WORDS = frozenset(
+    "status end gate model owner mark role client_id tool version tier digest step_key key kind how limits".split()
+)
 # What the person wrote: only the very statement is taken out of it, unless it is where the memory came from.
 PERSONS = {Turn: {"goal"}, Plan: {"goal"}, Conversation: {"title"}, PlanTemplate: {"goal", "name"}}
 
@@ -84,7 +86,7 @@ def _blot(row: models.Model, fields: "list[models.Field[Any, Any]]", blotter: Bl
 def _by_machine(row: models.Model, name: str, forgotten: Forgotten) -> bool:
     if isinstance(row, Message):
         return row.role != Message.Role.USER or row.pk in forgotten.messages
-    return name not in PERSONS.get(type(row), set())
+    return name not in PERSONS.get(type(row), set()) or str(row.pk) in forgotten.places
 
 
 def register() -> None:

@@ -121,7 +121,18 @@ def forgettings(user_id: int) -> list[ForgetReceipt]:
 def export(user_id: int) -> dict[str, Any]:
     """Everything kept about the person, as JSON values."""
     rows = MemoryRecord.objects.filter(user_id=user_id).order_by("created_at").prefetch_related("edits")
-    fields = ("id", "kind", "text", "confidence", "status", "pinned", "source", "retired_because", "expires_at", "recalled")
+    fields = (
+        "id",
+        "kind",
+        "text",
+        "confidence",
+        "status",
+        "pinned",
+        "source",
+        "retired_because",
+        "expires_at",
+        "recalled",
+    )
     held = EntityFact.objects.filter(user_id=user_id).order_by("valid_from", "id")
     fact_fields = ("subject", "attribute", "value", "many", "valid_from", "valid_to", "record_id", "source")
     return {
@@ -129,7 +140,10 @@ def export(user_id: int) -> dict[str, Any]:
         "mode": records.mode(user_id),
         "memories": [
             {
-                **{name: _plain(getattr(row, name)) for name in (*fields, "created_at", "updated_at", "superseded_by_id")},
+                **{
+                    name: _plain(getattr(row, name))
+                    for name in (*fields, "created_at", "updated_at", "superseded_by_id")
+                },
                 "earlier_texts": [{"text": edit.before, "at": edit.at.isoformat()} for edit in row.edits.all()],
             }
             for row in rows.defer("vector", "tokens")
@@ -176,7 +190,9 @@ def _asked(user_id: int, ids: Sequence[UUID | str], query: str) -> list[MemoryRe
 
 def _closure(user_id: int, asked: Sequence[MemoryRecord]) -> tuple[list[MemoryRecord], list[MemoryRecord]]:
     """What else must go, for it holds the words of what goes; and what comes back, for only its merged form goes."""
-    mine = {row.id: row for row in MemoryRecord.objects.filter(user_id=user_id).exclude(source__merged=None).defer("vector")}
+    mine = {
+        row.id: row for row in MemoryRecord.objects.filter(user_id=user_id).exclude(source__merged=None).defer("vector")
+    }
     going = {row.id for row in asked}
     sources = {str(row.id) for row in asked}
     grown = True
@@ -199,14 +215,15 @@ def _forgotten(rows: Sequence[MemoryRecord]) -> Forgotten:
     ids = [row.id for row in rows]
     edits = RecordEdit.objects.filter(record_id__in=ids).values_list("before", flat=True)
     stated = EntityFact.objects.filter(record_id__in=ids)
-    quotes = [str(entry.get("quote") or "") for row in rows for entry in [row.source, *row.source.get("also", [])]]
-    messages = [entry.get("message") for row in rows for entry in [row.source, *row.source.get("also", [])]]
-    texts = [*(row.text for row in rows), *edits, *quotes]
+    origins = [entry for row in rows for entry in [row.source, *row.source.get("also", [])]]
+    texts = [*(row.text for row in rows), *edits, *(str(entry.get("quote") or "") for entry in origins)]
+    places = [str(entry[name]) for entry in origins for name in ("turn", "conversation") if entry.get(name)]
     return Forgotten(
         ids=tuple(str(id_) for id_ in ids),
         texts=tuple(dict.fromkeys(text for text in texts if text.strip())),
         values=tuple(dict.fromkeys(fact.value for fact in stated)),
-        messages=tuple(message for message in messages if isinstance(message, int)),
+        messages=tuple(entry["message"] for entry in origins if isinstance(entry.get("message"), int)),
+        places=tuple(dict.fromkeys(places)),
     )
 
 
@@ -235,4 +252,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     return str(value) if isinstance(value, UUID) else value
-

@@ -121,6 +121,7 @@ class Forgotten:
     texts: tuple[str, ...]  # the memories' texts, old versions and quotes
     values: tuple[str, ...]  # what stood in them that is telling by itself: codes, names, values of facts
     messages: tuple[int, ...]  # the messages they came from
+    places: tuple[str, ...] = ()  # the turns and conversations they came from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
