@@ -187,7 +187,7 @@ def arg_row(name: str, value: Any, schema: Mapping[str, Any], label: str, becaus
         text, items = "", tuple(words.seen(words.plain(item)) for item in value)
     return ArgRow(
         name=name,
-        label=label or name.replace("_", " ").capitalize(),
+        label=label or words.seen(name.replace("_", " ").capitalize()),
         text=words.seen(text) if text else _("(empty)"),
         because=reason_words(because),
         block=len(text) > LONG or "\n" in text,
