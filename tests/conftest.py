@@ -23,6 +23,11 @@ from collections.abc import Iterator
 import pytest
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The browser's tests come last: Playwright keeps an event loop running in this thread, where no other can start."""
+    items.sort(key=lambda item: "tests/browser/" in item.path.as_posix())
+
+
 @pytest.fixture
 def alice(db: None) -> object:
     """Owns what the tests make."""

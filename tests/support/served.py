@@ -46,7 +46,7 @@ class Served:
 
     def stop(self) -> None:
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
+            self.process.send_signal(signal.SIGTERM)  # a job in the background has SIGINT ignored
             self.process.wait(20)
 
     def kill(self) -> None:
