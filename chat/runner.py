@@ -19,7 +19,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from chat import events, turns, wake
+from chat import events, turns, upkeep, wake
 from chat.db import in_db
 from chat.errors import LLMUnavailable, LostClaim
 from chat.llm import choose
@@ -54,7 +54,7 @@ class Runner:
     async def start(self) -> None:
         self.loop = asyncio.get_running_loop()
         wake.listen(self.wake)
-        tasks = (choose.warm(), self._poll(), self._beat())
+        tasks = (choose.warm(), self._poll(), self._beat(), upkeep.keep_memory())
         self.background = [asyncio.create_task(task) for task in tasks]
 
     async def stop(self) -> None:

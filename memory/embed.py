@@ -53,7 +53,8 @@ def embedder() -> Embedder:
 def query_vector(text: str) -> Vectors | None:
     """The vector of one question, or None when the embedder cannot be used."""
     try:
-        return embedder().embed_queries([text])[0]
+        vector: Vectors = embedder().embed_queries([text])[0]
+        return vector
     except EmbedderDown:
         return None
 
@@ -68,7 +69,7 @@ def from_blob(blob: bytes | memoryview) -> Vectors:
 
 def unit(vectors: Vectors) -> Vectors:
     """Length one each; a vector of nothing stays zero."""
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return (vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)).astype(np.float32)
 
 
 def readable(text: str) -> str:
@@ -211,7 +212,7 @@ class Centred:
     def _centre(self, vectors: Vectors, texts: Sequence[str], side: str) -> Vectors:
         means = self._of_languages(side, vectors.shape[1])
         shares = np.asarray([cjk_share(text) for text in texts], dtype=np.float32)[:, None]
-        return unit(vectors - ((1 - shares) * means[0] + shares * means[1])).astype(np.float32)
+        return unit(vectors - ((1 - shares) * means[0] + shares * means[1]))
 
     def _of_languages(self, side: str, size: int) -> Vectors:
         name = f"{self.inner.key}-{side}-{size}"

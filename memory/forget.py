@@ -20,6 +20,7 @@ from django.utils.translation import gettext as _
 
 from memory import facts, records, shelf, slots, tombstones
 from memory.models import EntityFact, Forgetting, MemoryRecord, RecordEdit
+from memory.names import attribute_name
 from memory.recall import recall
 from memory.redaction import Blotter
 from memory.types import FactDraft, Forgotten
@@ -184,7 +185,7 @@ def _asked(user_id: int, ids: Sequence[UUID | str], query: str) -> list[MemoryRe
         return []
     fitting = recall(user_id, query, limit=MOST_FOUND, floor=settings.AGENT_RECALL_FLOOR, pinned=False)
     wanted = Q(id__in=[item.id for item in fitting.shown]) | Q(text__icontains=query.strip())
-    wanted |= Q(facts__value__icontains=query.strip()) | Q(facts__attribute__iexact=facts.attribute_name(query))
+    wanted |= Q(facts__value__icontains=query.strip()) | Q(facts__attribute__iexact=attribute_name(query))
     return list(rows.filter(wanted).distinct().defer("vector"))
 
 

@@ -211,7 +211,7 @@ class Index:
         if client is not None and self._pid == os.getpid():
             try:
                 client.close()
-            except Exception:  # noqa: BLE001 - it is being thrown away
+            except Exception:
                 pass
 
     def _rebuild_on_server(self, fill: Callable[["Index"], None]) -> None:

@@ -15,6 +15,7 @@ from threading import Lock
 import snowballstemmer
 
 UNIGRAM_WEIGHT = 0.5  # one Chinese character says less than two together
+LONG_CODE = 5  # characters from which an identifier is telling by itself; "2024" or "3pm" is not
 _CJK_RUN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _WORD = re.compile(r"[^\W_]+(?:[-_./:@#'’+][^\W_]+)*")
 _PART = re.compile(r"[^\W\d_]+|\d+")
@@ -67,6 +68,11 @@ def identifiers(text: str) -> frozenset[str]:
     """Numbers, codes and ids: two texts that differ in one are not the same."""
     text = unicodedata.normalize("NFKC", text).casefold()
     return frozenset(word for word in _WORD.findall(_CJK_RUN.sub(" ", text)) if any(c.isdigit() for c in word))
+
+
+def codes(text: str) -> frozenset[str]:
+    """The identifiers that are telling by themselves."""
+    return frozenset(word for word in identifiers(text) if len(word) >= LONG_CODE)
 
 
 def joined(words: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from django.db.models import Q
 from django.utils import timezone
 
-from memory import facts, lexical, statements
+from memory import lexical, names, statements
 from memory.embed import embedder, from_blob, to_blob
 from memory.errors import EmbedderDown
 from memory.models import MemoryRecord, UserMemory
@@ -93,7 +93,7 @@ def surfaces(texts: Sequence[tuple[str, datetime]]) -> list[Surface]:
 
 def asked_by(text: str) -> str:
     """Words by which the facts in a text are asked for: "I moved to Rome" answers "where do I live", 住在哪里."""
-    return " ".join(ASKED_BY.get(facts.attribute_name(draft.attribute), "") for draft in statements.facts_in(text))
+    return " ".join(ASKED_BY.get(names.attribute_name(draft.attribute), "") for draft in statements.facts_in(text))
 
 
 def date_words(when: datetime) -> str:
@@ -105,7 +105,8 @@ def look(state: UserMemory, text: str, found_by: Surface, beside: UUID | None = 
     """What of one person's memories says the same as this text; `beside`: a row that is not to be compared."""
     user_id = state.user_id
     mine = MemoryRecord.objects.filter(user_id=user_id, status__in=["live", "review"])
-    mine = mine.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now())).exclude(id=beside)
+    mine = mine.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()))
+    mine = mine.exclude(id=beside) if beside else mine
     if same := mine.filter(digest=digest(user_id, text)).first():
         return Found(same=same)
     scores = _nearest(state, found_by)
@@ -127,6 +128,13 @@ def says_more(one: str, two: str) -> bool:
     """Whether `one` holds every word of `two`, and more."""
     more, less = lexical.content(one), lexical.content(two)
     return len(less) >= 2 and less < more and len(less) >= len(more) * 0.5 and _comparable(one, two)
+
+
+def says_the_opposite(one: str, two: str) -> bool:
+    """The same words but for a "not"."""
+    first, second = ({w for w in lexical.content(t) if not _NOT.search(w)} for t in (one, two))
+    negated = len(_NOT.findall(one)) != len(_NOT.findall(two))
+    return negated and bool(first) and len(first & second) >= 0.8 * len(first | second)
 
 
 def _comparable(one: str, two: str) -> bool:

@@ -189,14 +189,16 @@ def _drain() -> Drained:
 
 def _has_work() -> bool:
     waits = Q(index_state__in=[State.PENDING, State.REMOVE])
-    due = time.monotonic() - _checked > CHECK_EVERY
-    return due or IndexRemoval.objects.exists() or any(model.objects.filter(waits).exists() for _s, model in SPACES)
+    due = not _checked or time.monotonic() - _checked > CHECK_EVERY
+    if due and any(rows_wanted(model).exists() for _space, model in SPACES):
+        return True
+    return IndexRemoval.objects.exists() or any(model.objects.filter(waits).exists() for _s, model in SPACES)
 
 
 def _heal(chroma: Index) -> bool:
     """Rebuild an index that failed, or whose size is not what the rows say: a lost folder, a restored backup."""
     global _checked
-    if not chroma.suspect and time.monotonic() - _checked < CHECK_EVERY:
+    if not chroma.suspect and _checked and time.monotonic() - _checked < CHECK_EVERY:
         return False
     key = _key()
     if not key:

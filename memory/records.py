@@ -44,6 +44,10 @@ def set_mode(user_id: int, value: str) -> None:
     UserMemory.objects.update_or_create(user_id=user_id, defaults={"mode": Mode(value)})
 
 
+def note_consolidated(user_id: int) -> None:
+    UserMemory.objects.filter(user_id=user_id).update(consolidated_at=timezone.now())
+
+
 def next_revision(user_id: int, *, forgets: bool = False) -> int:
     """Call inside a transaction that changes what is searchable: the lock it takes orders one person's writers."""
     state = locked(user_id)
@@ -79,7 +83,7 @@ def remember(
 ) -> Receipt:
     """Keep a text, or say why not. `confirmed`: the person wants it, whatever mode and tombstones say."""
     text = bare(clean(text))
-    confirmed = confirmed or source.get("by") in {"person", "staff"} and not source.get("turn")
+    confirmed = confirmed or (source.get("by") in {"person", "staff"} and not source.get("turn"))
     drafts = tuple(facts) or statements.facts_in(text)
     quote = str(source.get("quote") or "")
     reason = _why_not(user_id, text, kind, quote, drafts, confirmed)

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory import tombstones
-from memory.lexical import content
+from memory.lexical import LONG_CODE, codes, content
 from memory.text import normal
 from memory.types import Forgotten
 
@@ -41,8 +40,8 @@ class Blotter:
             bag = content(text)
             if len(bag) >= 2:
                 self.words.setdefault(max(bag, key=lambda word: (len(word), word)), []).append(bag)
-        found = [tombstones.codes(text) for text in (*self.forgotten.texts, *self.forgotten.values)]
-        self.codes = frozenset(code for codes in found for code in codes)
+        found = [codes(text) for text in (*self.forgotten.texts, *self.forgotten.values)]
+        self.codes = frozenset(code for held in found for code in held)
         self.values = frozenset(v for v in map(normal, self.forgotten.values) if _telling(v))
 
     def text(self, text: str, *, machine: bool) -> str:
@@ -103,7 +102,7 @@ def _head(phrase: str) -> str:
 
 def _telling(value: str) -> bool:
     if value.isdigit():
-        return len(value) >= tombstones.LONG_CODE
+        return len(value) >= LONG_CODE
     return len(value) >= (SHORTEST_VALUE if value.isascii() else 2)
 
 

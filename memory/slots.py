@@ -220,7 +220,7 @@ def _apply(
     if before != after:
         slot = slot or StateSlot(conversation_id=conversation_id, name=change["name"])
         slot.kind, slot.value, slot.set_by = change["kind"], change["value"], by
-        slot.turn_id, slot.iteration = turn_id, iteration  # type: ignore[assignment]
+        slot.turn_id, slot.iteration = turn_id, iteration
         slot.save()
         held[slot.name] = slot
     return before, after

@@ -6,7 +6,6 @@ Rules are narrow on purpose: a fact that is not seen costs a contradiction now a
 something true. What rules do not see, the model's structured answer may still bring.
 """
 
-# ruff: noqa: E501 - a rule is read on one line
 import re
 from collections.abc import Callable
 

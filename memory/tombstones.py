@@ -8,13 +8,11 @@ has the same) and of every code in it; so that neither a pasted message nor a pa
 
 from collections.abc import Iterable
 
-from memory import facts
-from memory.lexical import content, identifiers
+from memory.lexical import codes, content
 from memory.models import Tombstone
+from memory.names import attribute_name, subject_name
 from memory.text import digest, normal
 from memory.types import FactDraft
-
-LONG_CODE = 5  # characters from which a code is telling by itself; "2024" or "3pm" is not
 
 
 def lay(user_id: int, texts: Iterable[str], drafts: Iterable[FactDraft] = ()) -> int:
@@ -48,10 +46,6 @@ def count(user_id: int) -> int:
     return Tombstone.objects.filter(user_id=user_id).count()
 
 
-def codes(text: str) -> frozenset[str]:
-    return frozenset(word for word in identifiers(text) if len(word) >= LONG_CODE)
-
-
 def _marks(user_id: int, text: str) -> set[str]:
     if not normal(text):
         return set()
@@ -61,5 +55,5 @@ def _marks(user_id: int, text: str) -> set[str]:
 
 
 def _fact_mark(user_id: int, draft: FactDraft) -> str:
-    subject, attribute = facts.subject_name(draft.subject), facts.attribute_name(draft.attribute)
+    subject, attribute = subject_name(draft.subject), attribute_name(draft.attribute)
     return digest(user_id, f"fact {subject} {attribute} {draft.value}")
