@@ -24,7 +24,8 @@ from planning.types import StepView
 KEPT_CALLS = 8  # calls of a step the model reads in full; beyond that whole blocks of four leave
 MESSAGE_CHARS = 2_000  # of one message of the window
 NEAR_CHARS = 2_400  # of a result that the step in focus depends on
-FAR_CHARS = 400  # of any other result
+SHORT_CHARS = 400  # of the same when room is short
+FOUND_CHARS = 160  # of what any other done step found
 MARKS = {"done": "✓", "failed": "✗", "skipped": "–", "running": "▶", "pending": " "}
 
 
@@ -73,8 +74,8 @@ def _focus(snapshot: Snapshot, *, short: bool) -> tuple[str, list[Section]]:
         "exclusions": snapshot.exclusions,
         "goal": _cut(conditions.resolve(snapshot.goal, snapshot.conditions), 3_000 if short else 8_000),
         "added": [_cut(text, 1_000) for text in snapshot.steering[-4:]],
-        "steps": [_step_line(item, snapshot) for item in plan.steps] if plan else [],
-        "results": [_result_line(call, near_keys, short) for call in snapshot.results],
+        "steps": [_step_line(item, snapshot, near_keys) for item in plan.steps] if plan else [],
+        "results": [_result_line(call, short) for call in snapshot.results if call.step_key in near_keys],
         "decided": [
             f"{c.question} {c.status}: {c.follows}" for c in snapshot.conditions if c.status != "open" and c.follows
         ],
@@ -90,10 +91,13 @@ def _focus(snapshot: Snapshot, *, short: bool) -> tuple[str, list[Section]]:
     ]
 
 
-def _step_line(step: StepView, snapshot: Snapshot) -> str:
+def _step_line(step: StepView, snapshot: Snapshot, near: set[str]) -> str:
+    """A done step brings its finding along, unless its whole result follows below."""
     line = f"{MARKS[step.status]} {step.index} {_cut(_title(step, snapshot), 160)}"
     if step.status in {"failed", "skipped"} and step.note:
         line += f" ({_cut(step.note, 120)})"
+    if step.status == "done" and step.found and step.key not in near:
+        line += f": {_cut(step.found, FOUND_CHARS)}"
     return line
 
 
@@ -101,8 +105,8 @@ def _title(step: StepView, snapshot: Snapshot) -> str:
     return conditions.decided_title(step.title, step.when, snapshot.conditions)
 
 
-def _result_line(call: CallView, near: set[str], short: bool) -> str:
-    chars = NEAR_CHARS if call.step_key in near and not short else FAR_CHARS
+def _result_line(call: CallView, short: bool) -> str:
+    chars = SHORT_CHARS if short else NEAR_CHARS
     return f"{call.tool} {_plain(call.args)}: <data>{_cut(call.text, chars)}</data>"
 
 

@@ -9,7 +9,7 @@ from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolCon
 
 
 class AskUserArgs(Args):
-    question: str = Field(description="one question, in the person's language", min_length=1, max_length=1_000)
+    question: str = Field(min_length=1, max_length=1_000)
 
 
 async def run(args: AskUserArgs, ctx: ToolContext) -> Done:
@@ -20,7 +20,7 @@ async def run(args: AskUserArgs, ctx: ToolContext) -> Done:
 
 CONTRACT = Contract(
     name="ask_user",
-    purpose="Ask the person for a value that is missing and that no tool can find.",
+    purpose="Ask the person for a value that no tool can find.",
     not_for="permission to act (writes ask by themselves)",
     args=AskUserArgs,
     run=run,

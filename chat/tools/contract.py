@@ -8,6 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -98,8 +99,14 @@ class Contract:
         return hashlib.sha256(json.dumps(shape, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
     def schema(self) -> dict[str, Any]:
-        """The arguments as JSON Schema, without the noise that costs tokens."""
-        return slim(dict(self.parameters)) if self.parameters is not None else slim(self.args.model_json_schema())
+        """The arguments as JSON Schema, without the noise that costs tokens. Shared: whoever changes it makes a copy."""
+        return slim(dict(self.parameters)) if self.parameters is not None else _schema_of(self.args)
+
+
+@cache
+def _schema_of(args: type[Args]) -> dict[str, Any]:
+    """Made once for each class: generating it takes longer than the rest of an iteration."""
+    return slim(args.model_json_schema())
 
 
 def digest(tool: str, version: str, args: Mapping[str, Any]) -> str:

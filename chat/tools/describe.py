@@ -4,17 +4,33 @@ Contract -> function schema, line.  Touches: nothing (pure).
 """
 
 import json
+from typing import Any
 
 from chat.tokens import estimate
 from chat.tools.contract import Contract
 from chat.types import Json
 
+CHECKED = {"maxLength", "minLength", "maxItems", "minItems", "default", "additionalProperties", "pattern", "format"}
+
 
 def function_schema(contract: Contract) -> Json:
-    """Callers that narrow it make a copy."""
-    description = contract.purpose + (f" Not for {contract.not_for}." if contract.not_for else "")
-    function = {"name": contract.name, "description": description, "parameters": contract.schema()}
+    """What the API is sent. Limits that code checks anyway are left out; of the loop's own tools, also what they are not for."""
+    says = contract.purpose if contract.pack == "control" else f"{contract.purpose} Not for {contract.not_for}."
+    function = {"name": contract.name, "description": says, "parameters": _short(contract.schema())}
     return {"type": "function", "function": function}
+
+
+def _short(node: Any, *, names: bool = False) -> Any:
+    """A copy of a schema without what a model does not need to read. `names`: the keys are names, not keywords."""
+    if isinstance(node, list):
+        return [_short(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: _short(value, names=key == "properties" and not names)
+        for key, value in node.items()
+        if names or key not in CHECKED
+    }
 
 
 def line(contract: Contract) -> str:

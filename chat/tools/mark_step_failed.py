@@ -12,7 +12,7 @@ from planning import plans
 
 
 class MarkStepFailedArgs(Args):
-    note: str = Field(description="why it cannot be done", min_length=1, max_length=300)
+    note: str = Field(min_length=1, max_length=300)
 
 
 async def run(args: MarkStepFailedArgs, ctx: ToolContext) -> Done:
@@ -30,7 +30,7 @@ def _run(args: MarkStepFailedArgs, ctx: ToolContext) -> Done:
 
 CONTRACT = Contract(
     name="mark_step_failed",
-    purpose="Say that the current step cannot be done by any call.",
+    purpose="The step cannot be done by any call.",
     not_for="a step that is done (its check says so) or a wrong argument",
     args=MarkStepFailedArgs,
     run=run,

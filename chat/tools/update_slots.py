@@ -3,8 +3,6 @@
 patch -> StateSlots.  Touches: memory.slots.
 """
 
-from typing import Literal
-
 from pydantic import Field
 
 from chat.db import in_db
@@ -15,9 +13,8 @@ from memory.errors import SlotRefused
 
 
 class UpdateSlotsArgs(Args):
-    name: str = Field(description="short name, e.g. check_in", max_length=80)
-    value: str | int | float | bool = Field(description="the exact value")
-    kind: Literal["constraint", "fact", "todo", "question"] = "fact"
+    name: str = Field(max_length=80)
+    value: str = Field(max_length=500)
 
 
 async def run(args: UpdateSlotsArgs, ctx: ToolContext) -> Done:
@@ -25,7 +22,7 @@ async def run(args: UpdateSlotsArgs, ctx: ToolContext) -> Done:
 
 
 def _run(args: UpdateSlotsArgs, ctx: ToolContext) -> Done:
-    change = {"op": "set", "name": args.name, "kind": args.kind, "value": args.value}
+    change = {"op": "set", "name": args.name, "kind": "fact", "value": args.value}
     try:
         slots.patch(ctx.conversation_id, [change], by="agent", turn_id=ctx.turn_id, iteration=ctx.iteration)
     except SlotRefused as refusal:
@@ -35,7 +32,7 @@ def _run(args: UpdateSlotsArgs, ctx: ToolContext) -> Done:
 
 CONTRACT = Contract(
     name="update_slots",
-    purpose="Keep one exact value (a number, date, id, constraint) that later steps need.",
+    purpose="Keep one exact value that later steps need.",
     not_for="doing the step itself; lasting facts about the person (remember)",
     args=UpdateSlotsArgs,
     run=run,
