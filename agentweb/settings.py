@@ -47,6 +47,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
+    "agentweb.admin_policy.AdminPolicy",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -131,6 +132,14 @@ LOGOUT_REDIRECT_URL = "login"
 # A sign-in link works once, for a day.
 SESAME_ONE_TIME = True
 SESAME_MAX_AGE = 24 * 3600
+
+UNFOLD = {
+    "SITE_TITLE": "agentweb",
+    "SITE_HEADER": "agentweb",
+    "SITE_URL": "/",
+    "SHOW_VIEW_ON_SITE": False,
+    "SIDEBAR": {"show_search": True},
+}
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
