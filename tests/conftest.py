@@ -1,22 +1,7 @@
 """What every test stands on: settings of their own, the cast, and connections that close.
 
-Touches: the environment, before Django reads it.
+Touches: the database connections. The environment is set by tests/settings.py, before Django reads it.
 """
-
-import os
-import tempfile
-
-# Before Django loads: a data directory of its own, no real endpoint, a deterministic embedder.
-for name in [name for name in os.environ if name.startswith(("AGENT_", "OPENAI_"))]:
-    if name not in {"AGENT_DATABASE_URL", "AGENT_REDIS_URL"}:
-        del os.environ[name]
-os.environ |= {
-    "AGENT_DATA_DIR": tempfile.mkdtemp(prefix="agentweb-test-"),
-    "AGENT_ALLOW_LLM": "0",
-    "AGENT_MODEL": "demo",
-    "AGENT_EMBEDDER": "hashed",
-    "DJANGO_SETTINGS_MODULE": "agentweb.settings",
-}
 
 from collections.abc import Iterator
 

@@ -1,0 +1,21 @@
+"""The product's settings in an environment of the tests' own.
+
+Touches: the environment, before Django reads it: pytest-django reads the settings before any conftest is loaded.
+"""
+
+import os
+import tempfile
+
+# Before Django loads: a data directory of its own, no real endpoint, a deterministic embedder.
+for name in [name for name in os.environ if name.startswith(("AGENT_", "OPENAI_"))]:
+    if name not in {"AGENT_DATABASE_URL", "AGENT_REDIS_URL"}:
+        del os.environ[name]
+os.environ |= {
+    "AGENT_DATA_DIR": tempfile.mkdtemp(prefix="agentweb-test-"),
+    "AGENT_ALLOW_LLM": "0",
+    "AGENT_MODEL": "demo",
+    "AGENT_EMBEDDER": "hashed",
+    "DJANGO_SETTINGS_MODULE": "agentweb.settings",
+}
+
+from agentweb.settings import *  # noqa: E402, F403
