@@ -91,8 +91,8 @@ def _make(name: str, model: str, base_url: str) -> Embedder:
 class Hashed:
     """Hashed words and letter triples: no model, no meaning, the same on every machine. For tests."""
 
-    key = "hashed-2"
-    size = 384
+    key = "hashed-3"
+    size = 1024
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         return self.embed_passages(texts)

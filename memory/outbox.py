@@ -367,3 +367,9 @@ def _tell_shelves(model: type[MemoryRecord] | type[Chunk], rows: Sequence[Any]) 
         revision = records.next_revision(user_id)
         ids = [row.id for row in rows if row.user_id == user_id]
         model.objects.filter(user_id=user_id, id__in=ids).update(revision=revision)
+
+
+def reset_clocks() -> None:
+    """Check and erase at the next round, as after a start."""
+    global _checked, _erased
+    _checked = _erased = 0.0

@@ -65,7 +65,7 @@ def recall(
     hits = _hits(state, query, vector, key, kinds, max(limit * 3, KEPT), notices)
     rows = _reload(user_id, hits, kinds, pinned)
     least = floor if vector is not None else floor * WORDS_ALONE
-    recalls = _fates(rows, {hit.id: hit for hit in hits}, limit, least)
+    recalls = _fates(rows, {hit.id: hit for hit in hits}, limit, least, pinned)
     ms = (time.perf_counter() - started) * 1000
     return Recalled(recalls=tuple(recalls[: max(KEPT, limit)]), notice=" ".join(notices), ms=ms)
 
@@ -186,16 +186,18 @@ def _reload(user_id: int, hits: Sequence[_Hit], kinds: Collection[str] | None, p
     return list(rows.defer("tokens", "vector", "digest"))
 
 
-def _fates(rows: Sequence[MemoryRecord], hits: dict[UUID, _Hit], limit: int, floor: float) -> list[Recall]:
+def _fates(
+    rows: Sequence[MemoryRecord], hits: dict[UUID, _Hit], limit: int, floor: float, pinned: bool
+) -> list[Recall]:
     """Pinned ones first, then by score; what is not shown says why."""
     blank = _Hit(id=UUID(int=0), semantic=0, lexical=0, recency=0, confidence=0, total=0)
-    ordered = sorted(rows, key=lambda row: (not row.pinned, -hits.get(row.id, blank).total))
+    ordered = sorted(rows, key=lambda row: (not (pinned and row.pinned), -hits.get(row.id, blank).total))
     shown: list[Recall] = []
     cut: list[Recall] = []
     for row in ordered:
         hit = hits.get(row.id, blank)
         kind = registry.find(row.kind)
-        if row.pinned and len(shown) < MOST_PINNED:
+        if pinned and row.pinned and len(shown) < MOST_PINNED:
             fate = "shown"
         elif hit.total < floor:
             fate = "below_floor"

@@ -16,7 +16,7 @@ from uuid import UUID
 
 import numpy as np
 from django.conf import settings
-from django.db.models import Case, F, Value, When
+from django.db.models import BinaryField, Case, F, Value, When
 from numpy.typing import NDArray
 
 from memory import score
@@ -80,7 +80,11 @@ class Shelf:
         if not since:
             self.with_vectors = self.vectors_wanted or changed.count() <= settings.AGENT_EXACT_LIMIT
         # A vector of another embedder is not comparable: the row is found by its words until it is made anew.
-        mine = Case(When(vector_key=self.key, then=F("vector"))) if self.with_vectors else Value(None)
+        mine = (
+            Case(When(vector_key=self.key, then=F("vector")))
+            if self.with_vectors
+            else Value(None, output_field=BinaryField())
+        )
         rows = changed.annotate(mine=mine).values_list(*fields, "mine")
         live = MemoryRecord.Status.LIVE
         return [
