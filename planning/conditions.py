@@ -2,23 +2,31 @@
 
 drafts -> Condition -> decided once.  Touches: its table.
 
-Code decides the branch from the yes or no; a model is never asked to follow the raw rule.
+Code decides the branch from the yes or no; a model is never asked to follow the raw rule. How a rule is read out of a
+task is in rules.py, what code can decide in deciding.py, what follows in branches.py.
 """
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
+from django.db import transaction
+
+from planning.branches import bound_arguments, contradicted, decided_title, follows, resolve
+from planning.deciding import by_code
 from planning.drafts import ConditionDraft
 from planning.models import Condition
 from planning.rules import looks_conditional, split_rule
-from planning.types import ConditionView, Evidence
+from planning.types import ConditionView
+from planning.words import names, norm
 
 __all__ = [
     "bound_arguments",
     "by_code",
+    "contradicted",
+    "correct",
     "decided_title",
+    "follows",
     "looks_conditional",
     "names",
     "question_schema",
@@ -29,33 +37,15 @@ __all__ = [
     "views",
 ]
 
-YesNo = Literal["yes", "no"]
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-# Words of a comparison -> (what it means, whether equality counts).
-COMPARISONS: tuple[tuple[str, str], ...] = (
-    (
-        r"at least|no less than|not less than|greater than or equal|≥|>=|不少于|不小于|不低于|至少|大于等于|大于或等于",
-        ">=",
-    ),
-    (
-        r"at most|no more than|not more than|less than or equal|≤|<=|不超过|不多于|不大于|不高于|至多|小于等于|小于或等于",
-        "<=",
-    ),
-    (
-        r"greater than|more than|larger than|bigger than|higher than|over|above|exceeds?|beyond|>|大于|超过|多于|高于",
-        ">",
-    ),
-    (r"less than|fewer than|smaller than|lower than|under|below|<|小于|少于|低于|不足|不到", "<"),
-    (r"equals?|equal to|exactly|==?|等于", "=="),
-)
-WORDED = re.compile(
-    r"(?:contains?|mentions?|includes?|has the word|包含|提到|含有|出现)\s*(?:the word\s*)?[\"'“‘「『](?P<word>[^\"'”’」』]+)[\"'”’」』]",
-    re.IGNORECASE,
-)
+Status = Condition.Status
 
 
+@transaction.atomic
 def store(turn_id: UUID, drafts: Sequence[ConditionDraft], keys: Sequence[str] = ()) -> None:
-    """keys: the keys of the plan's steps in order, so that `decided_by` survives a revision."""
+    """Keep what is not kept yet. keys: of the plan's steps in order, so that `decided_by` survives a revision."""
+    have = list(Condition.objects.filter(turn_id=turn_id).values_list("question", "rule"))
+    known = {norm(question) for question, _rule in have} | {norm(rule) for _question, rule in have if rule}
+    new = [draft for draft in drafts if not known & {norm(draft.question), norm(draft.rule) or None}]
     Condition.objects.bulk_create(
         Condition(
             turn_id=turn_id,
@@ -64,9 +54,9 @@ def store(turn_id: UUID, drafts: Sequence[ConditionDraft], keys: Sequence[str] =
             then=draft.if_yes[:300],
             otherwise=draft.if_no[:300],
             rule=draft.rule,
-            decided_by=keys[draft.decided_by - 1] if draft.decided_by and draft.decided_by <= len(keys) else "",
+            decided_by=_key(draft.decided_by, keys),
         )
-        for number, draft in enumerate(drafts, 1)
+        for number, draft in enumerate(new, len(have) + 1)
     )
 
 
@@ -88,17 +78,17 @@ def views(turn_id: UUID) -> tuple[ConditionView, ...]:
 
 
 def settle(turn_id: UUID, key: str, status: str, *, quote: str, how: str, iteration: int | None) -> bool:
-    """Decide an open condition, once; False when it was decided already."""
+    """Decide an open condition, once; False when it was decided already. Raises ValueError for anything but yes or no."""
     return bool(
-        Condition.objects.filter(turn_id=turn_id, key=key, status=Condition.Status.OPEN).update(
-            status=status, quote=quote[:500], how=how, iteration=iteration
+        Condition.objects.filter(turn_id=turn_id, key=key, status=Status.OPEN).update(
+            status=_answer(status), quote=quote[:500], how=how, iteration=iteration
         )
     )
 
 
-def correct(turn_id: UUID, key: str, status: str) -> None:
-    """The person knows better."""
-    Condition.objects.filter(turn_id=turn_id, key=key).update(status=status, how="person")
+def correct(turn_id: UUID, key: str, status: str) -> bool:
+    """The person knows better: decides it, or turns it round."""
+    return bool(Condition.objects.filter(turn_id=turn_id, key=key).update(status=_answer(status), how="person"))
 
 
 def question_schema() -> dict[str, Any]:
@@ -111,92 +101,11 @@ def question_schema() -> dict[str, Any]:
     }
 
 
-# ---- decided by code ------------------------------------------------------------------------------------------
+def _answer(status: str) -> str:
+    if status not in {Status.YES, Status.NO}:
+        raise ValueError(f"A condition is decided by yes or no, not by {status!r}.")
+    return status
 
 
-def by_code(condition: ConditionView, evidence: Sequence[Evidence]) -> tuple[YesNo, str] | None:
-    """The verdict and the words that decide it, only where code can be sure; None: ask the model."""
-    good = [item for item in evidence if item.succeeded]
-    if not good:
-        return None
-    if (word := WORDED.search(condition.question)) and isinstance(good[-1].result, Mapping):
-        return _has_word(word["word"], good[-1].result)
-    return _compare(condition.question, good[-1].result)
-
-
-def _has_word(word: str, result: Mapping[str, Any]) -> tuple[YesNo, str] | None:
-    texts = [value for value in result.values() if isinstance(value, str) and len(value) >= len(word)]
-    if not texts:
-        return None
-    for text in texts:
-        if (at := text.casefold().find(word.casefold())) >= 0:
-            return "yes", text[max(0, at - 40) : at + len(word) + 40]
-    return "no", max(texts, key=len)[:120]
-
-
-def _compare(question: str, result: Any) -> tuple[YesNo, str] | None:
-    """A comparison with the one number of the question, when the result holds one number only."""
-    limits = NUMBER.findall(re.sub(r"\d+(?:\.\d+)?\s*[-*+/×÷x]\s*\d+(?:\.\d+)?", " ", question))
-    found = _numbers(result)
-    if len(limits) != 1 or len(found) != 1:
-        return None
-    value, limit = found[0], float(limits[0])
-    for words, sign in COMPARISONS:
-        if re.search(words, question, re.IGNORECASE):
-            holds = {
-                ">=": value >= limit,
-                "<=": value <= limit,
-                ">": value > limit,
-                "<": value < limit,
-                "==": value == limit,
-            }[sign]
-            return ("yes" if holds else "no"), f"{value:g} {sign if holds else 'is not ' + sign} {limit:g}"
-    return None
-
-
-def _numbers(result: Any) -> list[float]:
-    """The numbers of a result that stand alone: not those inside texts."""
-    if isinstance(result, bool):
-        return []
-    if isinstance(result, int | float):
-        return [float(result)]
-    if isinstance(result, Mapping):
-        return [number for value in result.values() for number in _numbers(value)]
-    return []
-
-
-# ---- what follows -----------------------------------------------------------------------------------------------
-
-
-def resolve(goal: str, conditions: Sequence[ConditionView]) -> str:
-    """The goal with each decided rule replaced by what follows, so that a later step reads the fact, not the rule."""
-    for condition in conditions:
-        if condition.status != "open" and condition.rule and condition.follows:
-            goal = goal.replace(condition.rule, condition.follows)
-    return goal
-
-
-def decided_title(title: str, when: Mapping[str, str], conditions: Sequence[ConditionView]) -> str:
-    """The title of the step that carries a condition out: the branch in force once it is decided."""
-    mine = next((c for c in conditions if c.key == when.get("condition") and not when.get("branch")), None)
-    return mine.follows if mine and mine.follows else title
-
-
-def bound_arguments(schema: Mapping[str, Any], conditions: Sequence[ConditionView]) -> dict[str, tuple[Any, str]]:
-    """Arguments whose value a decided branch names: name -> (value, because). Nothing where it is ambiguous."""
-    bound: dict[str, tuple[Any, str]] = {}
-    for name, prop in schema.get("properties", {}).items():
-        choices = [choice for choice in prop.get("enum", ()) if isinstance(choice, str)]
-        if len(choices) < 2:
-            continue
-        for condition in conditions:
-            named = [choice for choice in choices if names(condition.follows, choice)]
-            if condition.status != "open" and len(named) == 1:
-                bound[name] = (named[0], f"{condition.question} {condition.status}")
-    return bound
-
-
-def names(text: str, choice: str) -> bool:
-    """Whether the words name the choice as a word of its own ("suite" in 订suite counts, in "suites" too)."""
-    pattern = rf"(?<![a-z0-9_]){re.escape(choice.casefold())}(?:s|es)?(?![a-z0-9_])"
-    return bool(text) and re.search(pattern, text.casefold()) is not None
+def _key(number: int | None, keys: Sequence[str]) -> str:
+    return keys[number - 1] if number and 0 < number <= len(keys) else ""

@@ -109,7 +109,7 @@ class Condition(models.Model):
     turn = models.ForeignKey("chat.Turn", models.CASCADE, related_name="conditions")
     key = models.CharField(max_length=12)
     question = models.CharField(max_length=300)  # yes or no
-    then = models.CharField(max_length=300)  # what follows if yes
+    then = models.CharField(max_length=300, blank=True)  # what follows if yes
     otherwise = models.CharField(max_length=300, blank=True)  # what follows if no
     rule = models.TextField(blank=True)  # the words of the goal that hold it
     decided_by = models.CharField(max_length=12, blank=True)  # key of the step whose evidence decides it

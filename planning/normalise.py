@@ -10,7 +10,7 @@ words name another tool's choices, and a rule of the task left out of the condit
 import re
 from collections.abc import Mapping
 
-from planning import conditions
+from planning import conditions, words
 from planning.drafts import ConditionDraft, PlanDraft, StepDraft
 from planning.types import PlanView, ToolFacts
 
@@ -19,6 +19,7 @@ DECIDES = re.compile(
     r"^\s*((check|determine|decide|evaluate|verify|see|find out|compare|test)\s+(if|whether)\b|(判断|确定|检查|比较).{0,12}(是否|大于|小于))",
     re.IGNORECASE,
 )
+ASIDE = set("is are was does do did it that true the a an will there of in on to be has have".split())
 
 
 def normalise(
@@ -36,32 +37,52 @@ def normalise(
 
 
 def _conditions(draft: PlanDraft, rules: list[ConditionDraft], notes: list[str]) -> list[ConditionDraft]:
-    """What the model wrote, with the verbatim rule where code can read it; the code's own reading when it wrote none."""
-    if not rules:
-        return list(draft.conditions)
-    if not draft.conditions:
-        notes.append("The rule in the task was kept as a condition.")
-        return rules
-    if len(rules) == len(draft.conditions) == 1:
-        return [_merged(draft.conditions[0], rules[0])]
-    return list(draft.conditions)
+    """What the model wrote, with the verbatim rule where code can read it; the code's own reading where it wrote none."""
+    left = list(draft.conditions)
+    asked = []
+    for rule in rules:
+        same = [theirs for theirs in left if _same_rule(theirs, rule)]
+        if not same:
+            notes.append("The rule in the task was kept as a condition.")
+        asked.append(_merged(same[0], rule) if same else rule)
+        left = [theirs for theirs in left if theirs not in same]  # a second one for the other branch is the same rule
+    return [*asked, *left]
+
+
+def _same_rule(theirs: ConditionDraft, ours: ConditionDraft) -> bool:
+    """Whether the model's condition is about the rule: one of its branches is one of the rule's, or it asks the same."""
+    pairs = [
+        (one, other) for one in (theirs.if_yes, theirs.if_no) for other in (ours.if_yes, ours.if_no) if one and other
+    ]
+    return _same_question(theirs.question, ours.question) or any(words.share(*pair) >= 0.6 for pair in pairs)
 
 
 def _merged(theirs: ConditionDraft, ours: ConditionDraft) -> ConditionDraft:
-    """The model's question reads better; the person's own words name the branches more surely than its retelling."""
-    same, other = _share(theirs.if_yes, ours.if_yes), _share(theirs.if_yes, ours.if_no)
-    if same > other:
-        return ours.model_copy(update={"question": theirs.question, "decided_by": theirs.decided_by})
-    if other > same:  # The model asked the opposite question: its yes is the rule's otherwise.
-        update = {"question": theirs.question, "if_yes": ours.if_no, "if_no": ours.if_yes}
-        return ours.model_copy(update={**update, "decided_by": theirs.decided_by})
-    return ours.model_copy(update={"decided_by": theirs.decided_by})
+    """The person's own words, and which branch hangs on which answer, are surer than the model's retelling.
+
+    Its question may stay, for it often says of which place and day; but only where it asks the very same thing. A question
+    turned round, or branches that traded places, would carry out the wrong branch.
+    """
+    update: dict[str, object] = {"decided_by": theirs.decided_by}
+    if _same_question(theirs.question, ours.question):
+        update["question"] = theirs.question
+    return ours.model_copy(update=update)
 
 
-def _share(one: str, other: str) -> float:
-    """The share of the shorter text's words that the longer one has too."""
-    first, second = (set(re.findall(r"[a-z0-9]+|[\u4e00-\u9fff]", text.casefold())) for text in (one, other))
-    return len(first & second) / max(1, min(len(first), len(second)))
+def _same_question(theirs: str, ours: str) -> bool:
+    """Both say the words that matter, and neither says "not" where the other does not."""
+    if words.negated(theirs) != words.negated(ours) or _numbers(theirs) != _numbers(ours):
+        return False
+    for family in words.FAMILIES:
+        asked = words.members(ours, family)
+        if asked:
+            return words.members(theirs, family) == asked
+    said = {word[:5] for word in words.words(ours)} - ASIDE
+    return bool(said) and said <= {word[:5] for word in words.words(theirs)}
+
+
+def _numbers(text: str) -> list[str]:
+    return re.findall(r"\d+(?:\.\d+)?", words.without_dates(text))
 
 
 def _drop(steps: list[StepDraft], asked: list[ConditionDraft], notes: list[str]) -> list[StepDraft]:
@@ -107,7 +128,9 @@ def _decided_by(steps: list[StepDraft], asked: list[ConditionDraft]) -> list[Con
 
 def _carries_out(step: StepDraft, asked: list[ConditionDraft]) -> int | None:
     """The number of the condition whose branch the step is, from 1."""
-    shares = [max(_share(step.title, c.if_yes), _share(step.title, c.if_no)) if c.if_yes else 0.0 for c in asked]
+    shares = [
+        max(words.share(step.title, c.if_yes), words.share(step.title, c.if_no)) if c.if_yes else 0.0 for c in asked
+    ]
     if not shares:
         return None
     best = max(range(len(shares)), key=shares.__getitem__)
@@ -143,7 +166,7 @@ def _chosen(condition: ConditionDraft, values: tuple[str, ...]) -> bool:
 
 
 def _chosen_in(title: str, condition: ConditionDraft) -> bool:
-    return _share(title, condition.if_yes) > 0.7 or _share(title, condition.if_no) > 0.7
+    return words.share(title, condition.if_yes) > 0.7 or words.share(title, condition.if_no) > 0.7
 
 
 def _needed(

@@ -105,7 +105,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('key', models.CharField(max_length=12)),
                 ('question', models.CharField(max_length=300)),
-                ('then', models.CharField(max_length=300)),
+                ('then', models.CharField(blank=True, max_length=300)),
                 ('otherwise', models.CharField(blank=True, max_length=300)),
                 ('rule', models.TextField(blank=True)),
                 ('decided_by', models.CharField(blank=True, max_length=12)),
