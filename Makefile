@@ -10,7 +10,7 @@ export AGENT_COOKIE ?= agentweb_$(PORT)
 export UV_LINK_MODE ?= copy
 export AGENT_DATA_DIR
 
-.PHONY: help run test check link lock clean setup
+.PHONY: help run test link lock pictures clean setup
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -54,6 +54,9 @@ $(UV):
 lock: | $(UV) ## Renew both lock files from pyproject.toml
 	$(UV) pip compile -q pyproject.toml --universal --python-version 3.12 --generate-hashes --no-header --no-annotate --no-emit-index-url -o requirements.lock
 	$(UV) pip compile -q pyproject.toml --group dev --universal --python-version 3.12 --generate-hashes --no-header --no-annotate --no-emit-index-url -c requirements.lock -o requirements-dev.lock
+
+pictures: .venv/.dev ## Take the pictures of the documentation anew
+	$(PY) -m scripts.screenshots
 
 clean: ## Remove what setup made (not the data)
 	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis
