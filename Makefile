@@ -48,7 +48,7 @@ $(UV):
 
 .venv/.dev: requirements.lock requirements-dev.lock | .venv/bin/python
 	@echo "Installing the product's and the tests' packages ..."
-	@$(UV) pip install -q --python $(PY) --require-hashes -r requirements-dev.lock
+	@$(UV) pip sync -q --python $(PY) --require-hashes requirements-dev.lock
 	@touch $@ .venv/.run
 
 lock: | $(UV) ## Renew both lock files from pyproject.toml
@@ -57,6 +57,11 @@ lock: | $(UV) ## Renew both lock files from pyproject.toml
 
 pictures: .venv/.dev ## Take the pictures of the documentation anew
 	$(PY) -m scripts.screenshots
+
+messages: .venv/.run ## Collect the words of the interface and compile their translations
+	@command -v msgfmt >/dev/null || { echo "GNU gettext is needed (Debian: apt-get install gettext)." >&2; exit 1; }
+	$(PY) manage.py makemessages -l zh_Hans --no-wrap --add-location file --ignore .venv --ignore .tools --ignore tests
+	msgfmt --check-format -o agentweb/locale/zh_Hans/LC_MESSAGES/django.mo agentweb/locale/zh_Hans/LC_MESSAGES/django.po
 
 clean: ## Remove what setup made (not the data)
 	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis
