@@ -1,11 +1,27 @@
-"""The secret key of one instance, made once and kept in its data directory.
+"""The data directory of one instance, and the secret key that is made once and kept there.
 
-data directory -> key.  Touches: the file `secret_key` there.
+name -> directory -> key.  Touches: the directory, the file `secret_key` in it.
 """
 
 import os
 import secrets
 from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def data_directory(path: Path) -> Path:
+    """Made when missing. Raises ImproperlyConfigured with advice when it cannot be used."""
+    path = path.expanduser().resolve()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(None, "it cannot be written")
+    except OSError as fault:
+        raise ImproperlyConfigured(
+            f"The data directory {path} cannot be used ({fault.strerror}). Name another in AGENT_DATA_DIR."
+        ) from None
+    return path
 
 
 def instance_secret(data_dir: Path) -> str:

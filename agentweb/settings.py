@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from django.utils.csp import CSP
 
 from agentweb.env import env_bool, env_float, env_int, env_list, env_str
-from agentweb.secrets import instance_secret
+from agentweb.secrets import data_directory, instance_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 # Before numpy is imported: more threads only fight over the cores, and the embedder's spin while they wait.
@@ -18,8 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Everything one instance knows lives in this folder: database, index, files, secret key.
-AGENT_DATA_DIR = Path(env_str("AGENT_DATA_DIR") or BASE_DIR / ".data").expanduser().resolve()
-AGENT_DATA_DIR.mkdir(parents=True, exist_ok=True)
+AGENT_DATA_DIR = data_directory(Path(env_str("AGENT_DATA_DIR") or BASE_DIR / ".data"))
 
 DEBUG = env_bool("AGENT_DEBUG", False)
 SECRET_KEY = env_str("AGENT_SECRET_KEY") or instance_secret(AGENT_DATA_DIR)

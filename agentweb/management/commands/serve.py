@@ -48,7 +48,8 @@ class Command(BaseCommand):
         self.stdout.write("Stopped. Turns under way were put back; they go on at the next start.")
 
     def _greet(self, host: str, port: int) -> None:
-        base = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
+        shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else f"[{host}]" if ":" in host else host
+        base = f"http://{shown}:{port}"
         person, staff = links(base)
         self.stdout.write(f"\nagentweb is served on {base}\n")
         self.stdout.write(f"  Sign in as you:    {person}")
@@ -61,6 +62,8 @@ class Command(BaseCommand):
 
 
 def _check_free(host: str, port: int) -> None:
+    if not 0 < port < 65_536:
+        raise CommandError("A port is a number between 1 and 65535: make run PORT=8123")
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
