@@ -119,7 +119,7 @@ def calendar(text: str) -> str:
         day = date.fromisoformat(text)
     except ValueError:
         return text
-    return f"{formats.date_format(day, 'l')}, {formats.date_format(day, 'j F Y')}"
+    return formats.date_format(day, _("l, j F Y"))  # the order of a date is a matter of language
 
 
 def seen(text: str) -> str:

@@ -18,4 +18,4 @@ os.environ |= {
     "DJANGO_SETTINGS_MODULE": "agentweb.settings",
 }
 
-from agentweb.settings import *  # noqa: E402, F403
+from agentweb.settings import *  # noqa: F403
