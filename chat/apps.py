@@ -16,8 +16,3 @@ class ChatConfig(AppConfig):
 
         checks.register(check_tools)
         redact.register()
-
-    def ready(self) -> None:
-        from chat import redact  # needs the models
-
-        redact.register()

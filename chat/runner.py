@@ -148,6 +148,8 @@ class Runner:
             await self._fail(
                 turn, _("Something went wrong in agentweb itself: %(what)s.") % {"what": type(fault).__name__}
             )
+        finally:
+            live.pop(turn.id, None)
 
     async def _afterwards(self, turn: Turn, llm: LLM) -> None:
         """What may be done once the person has their answer; a fault here takes nothing away from it."""

@@ -9,7 +9,7 @@ The request is handed over in `extra_body` and the stream is read as bytes: the 
 import asyncio
 import random
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -203,6 +203,7 @@ class OpenAILLM:
 
     def _client(self) -> "AsyncOpenAI":
         """One client per address, key and event loop: its connections belong to the loop."""
+        _whole_httpx()
         import httpx2
         from openai import AsyncOpenAI
 
@@ -267,6 +268,12 @@ class OpenAILLM:
         if note := self.endpoint.saw(request, calls=bool(reply.calls), native=native):
             notes.append(note)
         return replace(reply, notes=tuple(notes))
+
+
+def _whole_httpx() -> None:
+    """The client looks whether the older httpx is loaded, and trips over one that another thread is still loading."""
+    with suppress(ImportError):
+        import httpx  # noqa: F401
 
 
 def load_client() -> None:

@@ -23,11 +23,9 @@ async def decide(snapshot: Snapshot, context: Context, llm: LLM) -> Decision:
     """Raises LLMUnavailable when the endpoint gave nothing that can be used."""
     started = time.monotonic()
     typist = Typist(snapshot)
-    try:
-        reply, context = await _ask(snapshot, context, llm, typist)
-        await typist.flush()
-    finally:
-        typist.close()
+    reply, context = await _ask(snapshot, context, llm, typist)
+    await typist.flush()
+    typist.close()  # a turn that is stopped or fails before this leaves what was typed to the runner
     if reply.finish == "cut":
         raise CutOff(typist.text)
     calls = tuple(_call(raw, cut=reply.finish == "length") for raw in reply.calls)

@@ -50,7 +50,7 @@ def read(turn_id: UUID, fence: int) -> Snapshot:
     more_tools = len(registry.business()) > settings.AGENT_TOOLS_OFFERED
     found = recall.recall(
         turn.conversation.user_id,
-        step.title if step else turn.goal[:500],
+        _question(step) if step else turn.goal[:500],
         limit=settings.AGENT_RECALL_LIMIT,
         floor=settings.AGENT_RECALL_FLOOR,
     )
@@ -127,9 +127,8 @@ def _pending(last: Iteration | None, calls: Iterable[ToolCall]) -> Decision | No
     if last is None or last.outcome not in {"", "pause"}:
         return None
     mine = [call for call in calls if call.iteration_id == last.id]
-    if all(call.status in ToolCall.SETTLED for call in mine) and last.outcome == "pause":
-        return None
-    if not mine:
+    # After a question or a plan to look at, the loop asks anew; what the person settled by hand is still to be judged.
+    if not mine or (last.outcome == "pause" and all(call.tier == "local" for call in mine)):
         return None
     again = tuple(Call(tool=call.tool, args=call.proposed, id=call.id, status=call.status) for call in mine)
     return Decision(calls=again, text=last.thought, iteration_id=last.id)
@@ -161,6 +160,12 @@ def _evidence(calls: tuple[CallView, ...], step: StepView | None, replan: str) -
         return tuple(call for call in calls if call.step_key == step.key)
     last = next((n for n in range(len(calls), 0, -1) if calls[n - 1].step_key), 0)
     return tuple(call for call in calls[last:] if call.status != "succeeded")
+
+
+def _question(step: StepView) -> str:
+    """What recall is asked: the step's own words and what its tools do, since a title alone may be two words."""
+    purposes = [contract.purpose for name in step.tools if (contract := registry.find(name))]
+    return " ".join([step.title, *purposes])
 
 
 def _results(calls: tuple[CallView, ...], plan: PlanView | None) -> tuple[CallView, ...]:

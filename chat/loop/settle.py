@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from chat import approvals
 from chat.models import Approval, ToolCall
 from chat.tools.contract import Tier
+from planning.acceptance import CONFIRMED
 
 Status = ToolCall.Status
 WRITES = (Tier.WRITE, Tier.EXPENSIVE)
@@ -51,7 +52,7 @@ def by_person(call: ToolCall, *, happened: bool) -> None:
     ToolCall.objects.filter(id=call.id).update(
         status=status,
         ended_at=timezone.now(),
-        result={"confirmed_by_person": happened} if happened else None,
+        result=CONFIRMED if happened else None,
         error=None
         if happened
         else {"what": "It was cut off and did not happen.", "cause": "", "next": "", "retry": True},

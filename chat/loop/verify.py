@@ -83,6 +83,9 @@ def _written(snapshot: Snapshot) -> list[ToolCall]:
 async def _step(
     snapshot: Snapshot, step: StepView, calls: Sequence[ToolCall], last: Sequence[ToolCall], found: Findings, llm: LLM
 ) -> None:
+    if any(call.tool == "mark_step_failed" and call.status == Status.SUCCEEDED for call in last):
+        found.replan = _("Step %(index)s failed: %(title)s") % {"index": step.index, "title": step.title}
+        return
     plan = await in_db(plans.current, snapshot.turn_id)
     now = plan.step(step.key) if plan else None
     if now is None or now.status != "running":
@@ -92,9 +95,6 @@ async def _step(
     step = now
     mine = [call for call in calls if call.step_key == step.key]
     work = [call for call in last if call.tool not in BOOKKEEPING]
-    if any(call.tool == "mark_step_failed" and call.status == Status.SUCCEEDED for call in last):
-        found.replan = _("Step %(index)s failed: %(title)s") % {"index": step.index, "title": step.title}
-        return
     if any(call.status == Status.SUCCEEDED for call in work):
         await _checks(snapshot, step, [_evidence(call) for call in mine if _counts(call)], found, llm)
         if found.step_done:

@@ -80,8 +80,8 @@ def _json(value: Any) -> Any:
 
 CONTRACT = Contract(
     name="run_python",
-    purpose="Run a short Python program on given values and return its last expression.",
-    not_for="files, web pages or anything outside the given values",
+    purpose="Compute with a short Python program on given values (no files, no network).",
+    not_for="saving or reading anything",
     args=RunPythonArgs,
     run=run,
     tier=Tier.READ,

@@ -4,6 +4,7 @@ Touches: whole turns through the websocket.
 """
 
 import json
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -25,7 +26,10 @@ async def kept(stage: Stage) -> MemoryRecord:
     return found
 
 
-async def test_a_preference_is_learnt_and_recalled_for_the_booking_step_of_a_later_conversation(alice: User) -> None:
+async def test_a_preference_is_learnt_and_recalled_for_the_booking_step_of_a_later_conversation(
+    alice: User, settings: Any
+) -> None:
+    settings.AGENT_EMBEDDER = "use"  # the one that ships: meaning, not only shared words, brings it back
     async with Stage(alice, ScriptedLLM([finish("Noted.")])) as stage:
         await stage.ended(await stage.say(LIKES))
         record = await kept(stage)
@@ -80,5 +84,7 @@ async def test_what_alice_said_is_nothing_to_bob(alice: User, bob: User) -> None
         await kept(stage)
     async with Stage(bob, ScriptedLLM([finish("I do not know.")])) as stage:
         await stage.ended(await stage.say("Where do I live? Ouagadougou?"))
-        receipts = await in_db(lambda: list(Iteration.objects.filter(turn__conversation__user=bob).values_list("receipt", flat=True)))
+        receipts = await in_db(
+            lambda: list(Iteration.objects.filter(turn__conversation__user=bob).values_list("receipt", flat=True))
+        )
     assert receipts == [[]] and "I live in" not in json.dumps(stage.llm.requests[0])
