@@ -24,9 +24,7 @@ class ToolFailed(AgentError):
     mend: the same call would work with other values.
     """
 
-    def __init__(
-        self, what: str, cause: str = "", next: str = "", *, retry: bool = False, mend: bool = False
-    ) -> None:
+    def __init__(self, what: str, cause: str = "", next: str = "", *, retry: bool = False, mend: bool = False) -> None:
         super().__init__(what)
         self.what, self.cause, self.next, self.retry, self.mend = what, cause, next, retry, mend
 
