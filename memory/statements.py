@@ -21,11 +21,15 @@ _KIN_CJK = (
     "姐姐|妹妹|哥哥|弟弟|妈妈|母亲|爸爸|父亲|老婆|老公|妻子|丈夫|儿子|女儿|爱人|女朋友|男朋友|朋友|老板|经理|同事|表哥|表姐|叔叔|阿姨|"
     "奶奶|爷爷|外婆|外公|邻居|室友|父母|狗|猫|团队|公司"
 )
-_NAME = r"[A-Z][\w'’-]+(?: [A-Z][\w'’-]+){0,2}"
-_WHO = rf"(?P<who>I|[Mm]y (?:{KIN})|{_NAME})"
+# Not "They" or "It's": who is meant is not known here.
+_NAME = (
+    r"(?!(?:It|He|She|They|We|You|This|That|These|Those|There|What|Who|Their|Your|Our|His|Her|Its|Sounds|Looks|Feels|Feeling)\b)"
+    r"[A-Z][\w-]+(?: [A-Z][\w-]+){0,2}"
+)
+_WHO = rf"(?P<who>I|We|[Mm]y (?:{KIN})|{_NAME})"
 _WHO_CJK = rf"(?P<who>我(?:的)?(?:{_KIN_CJK})|我们|我|用户)"
 # A value ends where a new thought begins.
-_END = r"(?=\s*(?:$|[,;.!]|\b(?:and|but|because|since|so|which|where|with my|for (?:now|the)|until|these days|any ?more|now|instead|at the moment|right now)\b))"
+_END = r"(?=\s*(?:$|[,;.!:]|\s[-–—]+\s|\b(?:and|but|because|since|so|which|where|with my|for (?:now|the)|until|these days|any ?more|now|instead|at the moment|right now)\b))"
 _END_CJK = r"(?=\s*(?:$|[，,；;。！!]|但|而且|因为|所以|现在))"
 _PLACES_CJK = (
     "北京|上海|天津|重庆|广州|深圳|杭州|南京|苏州|成都|武汉|西安|长沙|郑州|青岛|大连|厦门|宁波|合肥|福州|济南|沈阳|哈尔滨|长春|昆明|贵阳|南宁|海口|"
@@ -66,6 +70,13 @@ _VERBS_CJK = {
     "住": "lives in",
     "住在": "lives in",
 }
+# "My art is about …", "my shop is open": an opinion or a passing state, not a value.
+_OPINION = re.compile(
+    r"(?:that|to|not|very|so|too|really|going|broken|getting|quite|about|my|our|why|like|all|what|how|because)\b"
+)
+_STATES = frozenset(
+    "open closed great fine ok okay good bad ready done here gone small big old new cool awesome sick well busy late".split()
+)
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], list[FactDraft]]]
 
 
@@ -117,8 +128,9 @@ def _plain(sentence: str) -> str:
         flags=re.IGNORECASE,
     )
     text = re.sub(r"^(?:请|麻烦)?(?:你)?(?:记住|记一下|顺便说一下|对了|其实|更正|更新|你好)[\s,，:：]*", "", text)
-    text = re.sub(r"^The user\b|^User\b", "I", text)
-    return re.sub(r"^i\b", "I", text)
+    text = re.sub(r"^(?:The )?[Uu]ser's\b", "My", text)
+    text = re.sub(r"^(?:The )?[Uu]ser\b|^i\b", "I", text)
+    return re.sub(r"^(?:用户|本人)", "我", text)
 
 
 def _of_sentence(sentence: str) -> list[FactDraft]:
@@ -174,8 +186,11 @@ def _verb(match: re.Match[str]) -> list[FactDraft]:
     attribute = {**_VERBS, **_VERBS_CJK}.get(match["verb"].casefold(), "")
     value = _value(match["value"])
     # "I like to …", "I use it to …" say too little to contradict anything.
-    if not attribute or not value or len(value) > 120 or re.match(r"(?:it|that|this|them|him|her|you|your)\b", value):
+    vague = r"(?:it|its|that|this|these|those|them|him|her|you|your|how|what|when|all|everything|the way|a plan)\b"
+    if not attribute or not value or len(value) > 120 or re.match(vague, value):
         return []
+    if match["who"] not in {"I", "We", "我", "我们"} and match["verb"].isascii() and not match["verb"].endswith("s"):
+        return []  # "Events like these": no verb at all
     return [FactDraft(subject=_who(match), attribute=attribute, value=value, many=True)]
 
 
@@ -222,7 +237,7 @@ def _possessed(match: re.Match[str]) -> list[FactDraft]:
     value = _value(match["value"])
     if not value or len(value) > 120 or len(attribute.split()) > 4:
         return []
-    if re.match(r"(?:that|to|not|very|so|too|really|going|broken|getting|quite)\b", value):  # an opinion, not a value
+    if _OPINION.match(value) or value.casefold() in _STATES:
         return []
     owner = match.groupdict().get("owner") or ""
     return [FactDraft(subject=re.sub(r"^(?:[Mm]y |我的|我)", "", owner) or ME, attribute=attribute, value=value)]
@@ -241,8 +256,8 @@ def _rules() -> list[Rule]:
         (re.compile(rf"^{_WHO} {now}(?:stopped|quit|gave up|given up)(?: (?P<verb>{verbs})\b)?(?: (?P<old>(?!now\b)[^,;]+?))?(?:\s*[,;]\s*|\s+and\s+|\s*$)(?:(?:I )?{now}(?P<verb2>{verbs})? ?(?P<value>[^,;]+?)(?: instead)?)?$", re.I), _stopped),
         (re.compile(rf"^{_WHO} {now}(?:switched|changed|moved over)(?: from (?P<old>.+?))? to (?P<verb>drinking |eating |using )?(?P<value>.+?){_END}"), _switched),
         (re.compile(rf"^{_WHO} {not_any} (?P<verb>{verbs})(?: (?:in|at|for))? (?P<old>.+?) ?(?:any ?more|any longer|now)?(?:\s*[,;]\s*(?:(?:I |but )?{now}(?P<verb2>{verbs})? ?(?P<value>[^,;]+?)(?: instead)?)?)?$"), _no_longer),
-        (re.compile(rf"^{_WHO_CJK}{now_zh}(?:(?P<again>不再|戒)|不)(?P<verb>喝|吃|用|玩|喜欢|爱|抽|住在?)?(?P<old>[^，,。了]+?)?(?:了|(?(again)|(?!)))[，,、\s]*(?:{now_zh}(?:改|换|只)?(?P<verb2>喝|吃|用|玩|喜欢|爱|抽)?(?:成|成了|了)?(?P<value>[^，,。]+?))?了?$"), _no_longer),
-        (re.compile(rf"^{_WHO_CJK}{now_zh}(?:从(?P<old>.+?))?(?:改|换)(?:成|到|为)?(?P<verb>喝|吃|用|玩)?了?(?P<value>[^，,。]+?)了?$"), _switched),
+        (re.compile(rf"^{_WHO_CJK}{now_zh}(?:(?P<again>不再|戒|放弃)|不)(?P<verb>喝|吃|用|玩|喜欢|爱|抽|学|住在?)?(?(again)了?)(?P<old>[^，,。了]+?)?(?:了|(?(again)|(?!)))[，,、\s]*(?:{now_zh}(?:改|换|只)?(?P<verb2>喝|吃|用|玩|喜欢|爱|抽|学)?(?:成了?|了)?(?P<value>[^，,。]+?))?了?$"), _no_longer),
+        (re.compile(rf"^{_WHO_CJK}{now_zh}(?:从(?P<old>.+?))?(?:改|换)(?:成|为|(?=喝|吃|用|玩|学))(?P<verb>喝|吃|用|玩|学)?了?(?P<value>[^，,。]+?)了?$"), _switched),
         # where somebody is at home, and works
         (re.compile(rf"^{_WHO_CJK}{now_zh}在(?P<value>[^，,。]{{2,30}}?)(?:工作|上班|任职|就职)"), _plainly("works at")),
         (re.compile(rf"^{_WHO} {now}(?:work|works|am working|is working|am employed) (?:at|for) (?:the )?(?P<value>[A-Z].*?){_END}"), _plainly("works at")),
@@ -265,18 +280,23 @@ def _rules() -> list[Rule]:
         (re.compile(r"^[Mm]y (?:new |current )?(?P<attr>[\w -]+?) (?:is|are|has changed to|changed to) (?:now )?(?P<value>.+?)$"), _possessed),
         (re.compile(rf"^(?P<owner>我(?:的)?(?:{_KIN_CJK}))的?(?P<attr>[^，,。是\s]{{1,10}})(?:现在)?(?:是|改成了?|变成了?|换成了?)(?P<value>[^，,。]+)$"), _possessed),
         (re.compile(r"^我的(?:新)?(?P<attr>[^，,。是\s]{1,10})(?:现在)?(?:是|改成了?|变成了?|换成了?)(?P<value>[^，,。]+)$"), _possessed),
+        (re.compile(r"^我(?:现在)?用的(?P<attr>手机|电脑|相机|平板|耳机|浏览器|编辑器|系统)(?:现在)?是(?P<value>[^，,。]+)$"), _possessed),
+        (re.compile(r"^我(?:刚|最近|上周|又)*换了(?:新的?|一[台部辆个])?(?P<value>[^，,。]+?)(?P<attr>手机|电脑|相机|平板|耳机|浏览器|编辑器|车)了?$"), _possessed),
         (re.compile(r"^我(?P<attr>生日|电话|手机号|邮箱|职业|名字|年龄|公司)(?:现在)?(?:是|改成了?|换成了?)(?P<value>[^，,。]+)$"), _possessed),
         # what somebody likes and uses
-        (re.compile(rf"^(?:{now})?{_WHO} {now}(?:really |usually |always |only |mostly |often )*(?P<verb>drinks?|eats?|uses?|plays?|speaks?|likes?|loves?|enjoys?|prefers?|wears?|drives?|takes?|smokes?) (?P<value>.+?)(?: (?:over|rather than|instead of|more than) .+?)?{_END}"), _verb),
-        (re.compile(rf"^{_WHO_CJK}{now_zh}(?:最|很|非常|比较|特别|一般|平时|通常|只|都|每天)*(?P<verb>喝|吃|用|玩|说|喜欢|爱|抽|开)(?P<value>[^，,。]+)"), _verb),
+        (re.compile(rf"^(?:{now})?{_WHO} {now}(?:really |usually |always |only |mostly |often |am |is )*(?P<verb>learning|drinks?|eats?|uses?|plays?|speaks?|likes?|loves?|enjoys?|prefers?|wears?|drives?|takes?|smokes?) (?P<value>.+?)(?: (?:over|rather than|instead of|more than) .+?)?{_END}"), _verb),
+        (re.compile(rf"^{_WHO_CJK}{now_zh}(?:最|很|非常|比较|特别|一般|平时|通常|只|都|每天|正在|在)*(?P<verb>喝|吃|用|玩|说|喜欢|爱|抽|学)(?P<value>[^，,。]+)"), _verb),
     ]  # fmt: skip
 
 
 def _switched(match: re.Match[str]) -> list[FactDraft]:
+    """ "I switched from X to Y". "I switched to Y" alone does not say what it ends."""
     attribute = {**_VERBS, **_VERBS_CJK}.get((match["verb"] or "").strip().casefold(), "")
     who, old, new = _who(match), _value(match["old"] or ""), _value(match["value"])
     begun = FactDraft(subject=who, attribute=attribute, value=new, many=True)
-    return [FactDraft(subject=who, attribute=attribute, value=old, many=True, ends=True), begun] if new else []
+    if not new or not (old or attribute):
+        return []
+    return [FactDraft(subject=who, attribute=attribute, value=old, many=True, ends=True), begun]
 
 
 def _no_longer(match: re.Match[str]) -> list[FactDraft]:

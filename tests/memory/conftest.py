@@ -12,7 +12,7 @@ import pytest
 from memory import outbox, records
 from memory.index import index
 from memory.recall import recall
-from memory.types import Receipt, Recall
+from memory.types import Recall, Receipt
 
 Tell = Callable[..., Receipt]
 Ask = Callable[..., list[str]]

@@ -11,6 +11,7 @@ import pytest
 from memory import facts, records
 from memory.models import MemoryRecord
 from memory.statements import facts_in
+from memory.text import bare
 from tests.memory.conftest import Ask, Tell
 
 pytestmark = pytest.mark.django_db
@@ -41,8 +42,8 @@ def test_moving_leaves_one_live_fact_and_one_retired(
     receipt = tell(after)
     assert receipt.status == "superseded"
     assert known(alice) == {("user", "lives in", new)}
-    assert texts(alice, "live") == [records.bare(after)]
-    assert texts(alice, "retired") == [records.bare(before)]
+    assert texts(alice, "live") == [bare(after)]
+    assert texts(alice, "retired") == [bare(before)]
     closed = [fact for fact in facts.history(alice.id) if fact.valid_to]
     assert [fact.value for fact in closed] == [old]
 

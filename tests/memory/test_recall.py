@@ -47,7 +47,7 @@ def test_every_candidate_says_how_it_scored_and_why_it_was_cut(alice: Any, tell:
     for text in ("I like oolong tea", "The cellar has a red door", "My boat is called Nina"):
         tell(text)
     found = recall(alice.id, "which tea do I like", limit=1, floor=0.27)
-    assert [(item.text, item.fate) for item in found.recalls][0] == ("I like oolong tea", "shown")
+    assert next((item.text, item.fate) for item in found.recalls) == ("I like oolong tea", "shown")
     assert {item.fate for item in found.recalls[1:]} == {"below_floor"}
     first = found.recalls[0]
     assert first.score == pytest.approx(first.semantic + first.lexical + first.recency + first.confidence, abs=2e-4)
@@ -84,7 +84,7 @@ def test_bob_never_sees_what_alice_said(alice: Any, bob: Any, tell: Tell, ask: A
 
 def test_nothing_can_be_asked_without_a_user() -> None:
     with pytest.raises(TypeError):
-        recall("tea", limit=5, floor=0.1)  # type: ignore[call-arg]
+        recall("tea", limit=5, floor=0.1)  # type: ignore[call-arg, arg-type]
     assert recall(None, "tea", limit=5, floor=-5.0).recalls == ()  # type: ignore[arg-type]
 
 

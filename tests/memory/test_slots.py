@@ -10,6 +10,7 @@ import pytest
 from chat.models import Conversation, Turn
 from memory import slots
 from memory.errors import SlotRefused
+from memory.models import SlotChange
 
 pytestmark = pytest.mark.django_db
 
@@ -69,8 +70,8 @@ def test_a_bad_change_is_refused_with_the_reason(talk: Conversation, change: dic
 
 
 def test_one_bad_change_refuses_the_whole_patch_and_names_every_fault(talk: Conversation) -> None:
-    good = {"op": "set", "name": "good", "kind": "fact", "value": 1}
-    bad = [{"op": "set", "name": name, "kind": "x", "value": 1} for name in ("b1", "b2")]
+    good: dict[str, Any] = {"op": "set", "name": "good", "kind": "fact", "value": 1}
+    bad: list[dict[str, Any]] = [{"op": "set", "name": name, "kind": "x", "value": 1} for name in ("b1", "b2")]
     with pytest.raises(SlotRefused) as refusal:
         slots.patch(talk.id, [good, *bad], by="agent")
     assert len(refusal.value.faults) == 2
@@ -137,5 +138,5 @@ def test_slots_of_another_conversation_are_not_touched(talk: Conversation, bob: 
     change = put(other, "room", "suite")[0]
     put(talk, "room", "standard")
     assert values(other) == {"room": "suite"}
-    with pytest.raises(slots.SlotChange.DoesNotExist):
+    with pytest.raises(SlotChange.DoesNotExist):
         slots.undo(talk.id, change["id"], by="person")
