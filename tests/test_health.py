@@ -45,7 +45,7 @@ async def test_a_data_directory_that_cannot_be_written_is_not_ready(
 
 
 def test_the_documented_production_settings_pass_the_deployment_checks(tmp_path: Path) -> None:
-    env = {name: value for name, value in os.environ.items() if not name.startswith("AGENT_")}
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("AGENT_", "DJANGO_"))}
     command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"]
     done = subprocess.run(
         command, env=env | PRODUCTION | {"AGENT_DATA_DIR": str(tmp_path)}, capture_output=True, text=True, timeout=100

@@ -32,7 +32,9 @@ class Served:
         self.start()
 
     def start(self) -> None:
-        env = {name: value for name, value in os.environ.items() if not name.startswith(("AGENT_", "OPENAI_"))}
+        env = {
+            name: value for name, value in os.environ.items() if not name.startswith(("AGENT_", "OPENAI_", "DJANGO_"))
+        }
         env |= {"AGENT_DATA_DIR": str(self.folder / "data"), "PYTHONUNBUFFERED": "1", **self.settings}
         with self.log.open("ab") as log:
             command = [sys.executable, "manage.py", "serve", "--port", str(self.port)]
@@ -59,7 +61,9 @@ class Served:
 
     def links(self) -> tuple[str, str]:
         """The newest links: for the person, and for the staff user."""
-        env = {name: value for name, value in os.environ.items() if not name.startswith(("AGENT_", "OPENAI_"))}
+        env = {
+            name: value for name, value in os.environ.items() if not name.startswith(("AGENT_", "OPENAI_", "DJANGO_"))
+        }
         env |= {"AGENT_DATA_DIR": str(self.folder / "data"), **self.settings}
         command = [sys.executable, "manage.py", "signin_link", "--base", self.base]
         printed = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
