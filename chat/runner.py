@@ -154,7 +154,7 @@ class Runner:
     async def _afterwards(self, turn: Turn, llm: LLM) -> None:
         """What may be done once the person has their answer; a fault here takes nothing away from it."""
         try:
-            if await in_db(learn.learn, turn.id):
+            if await in_db(learn.learn, turn.id) + await learn.ask_model(turn, llm):
                 await events.tell(turn.conversation_id, "memory-changed", turn=turn.id)
             await summarise.summarise(turn, llm)
         except Exception:

@@ -80,8 +80,12 @@ def remember(
     facts: Sequence[FactDraft] = (),
     when: datetime | None = None,
     confirmed: bool = False,
+    review: bool = False,
 ) -> Receipt:
-    """Keep a text, or say why not. `confirmed`: the person wants it, whatever mode and tombstones say."""
+    """Keep a text, or say why not.
+
+    confirmed: the person wants it, whatever mode and tombstones say; review: they are asked first, whatever the mode.
+    """
     text = bare(clean(text))
     confirmed = confirmed or (source.get("by") in {"person", "staff"} and not source.get("turn"))
     drafts = tuple(facts) or statements.facts_in(text)
@@ -92,7 +96,7 @@ def remember(
     if confirmed:
         tombstones.lift(user_id, [text, quote], drafts)
     surface = near.surface(text, when or timezone.now())
-    asks = not confirmed and mode(user_id) == Mode.ASK
+    asks = review or (not confirmed and mode(user_id) == Mode.ASK)
     with transaction.atomic():
         # Looked up before the revision moves: a copy made in the middle of a change would miss the rest of it.
         found = near.look(locked(user_id), text, surface) if registry.find(kind).dedupe else near.NOTHING

@@ -14,6 +14,7 @@ os.environ |= {
     "AGENT_DATA_DIR": tempfile.mkdtemp(prefix="agentweb-test-"),
     "AGENT_ALLOW_LLM": "0",
     "AGENT_MODEL": "demo",
+    "AGENT_LEARN_BY_MODEL": "0",  # the scripts of the stories know nothing of a call after the turn
     "AGENT_EMBEDDER": "hashed",
     "DJANGO_SETTINGS_MODULE": "agentweb.settings",
 }
