@@ -124,6 +124,12 @@ def order_rebuild() -> None:
         rows_wanted(model).update(index_state=State.PENDING)
 
 
+def forget_vectors() -> None:
+    """Have every row embedded anew; until then it is found by its words."""
+    for _space, model in SPACES:
+        rows_wanted(model).update(vector_key="", index_state=State.PENDING)
+
+
 def re_embed(most: int = EMBED_BATCH) -> int:
     """Embed rows that have no vector of the embedder in use. Raises EmbedderDown."""
     done = 0

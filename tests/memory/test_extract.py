@@ -31,7 +31,11 @@ def kept(said: str) -> list[str]:
         ("以后回答要简短。", "以后回答要简短。", "preference"),
         ("I am a vegetarian", "I am a vegetarian", "fact"),
         ("I have two kids", "I have two kids", "fact"),
-        ("Next time check the tax before you send the quote.", "Next time check the tax before you send the quote.", "howto"),
+        (
+            "Next time check the tax before you send the quote.",
+            "Next time check the tax before you send the quote.",
+            "howto",
+        ),
     ],
 )
 def test_lasting_statements_are_candidates(said: str, text: str, kind: str) -> None:
@@ -104,7 +108,9 @@ def test_an_invented_or_fleeting_proposal_is_dropped_with_the_reason(change: dic
     assert reason in item.why
 
 
-@pytest.mark.parametrize("answer", [None, [], "text", {"memories": "x"}, {"memories": [1, None]}, proposal(kind="mood")])
+@pytest.mark.parametrize(
+    "answer", [None, [], "text", {"memories": "x"}, {"memories": [1, None]}, proposal(kind="mood")]
+)
 def test_a_broken_answer_of_the_model_proposes_nothing(answer: Any) -> None:
     assert extract.from_model(answer, "my knees hurt on stairs") == []
 
