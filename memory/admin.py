@@ -134,9 +134,6 @@ class MemoryRecordAdmin(ModelAdmin):
             records.pin(obj.user_id, obj.id, form.cleaned_data["pinned"])
         saw(request, obj.user_id, "edited")
 
-    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """The history is written by the writer, never from the form."""
-
     def delete_model(self, request: HttpRequest, obj: MemoryRecord) -> None:
         self._forget(request, [obj])
 
