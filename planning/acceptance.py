@@ -16,6 +16,10 @@ from django.utils.translation import gettext as _
 from planning.types import CheckView, Evidence
 
 EVIDENCE_CHARS = 300
+MAX_SCHEMA = 2_000  # characters of a schema that a model wrote
+MIN_QUOTE = 2  # characters; a single letter is in every text
+# Words of JSON Schema that take for ever or reach out when a model writes them.
+UNSAFE = ("pattern", "patternProperties", "$ref", "$dynamicRef", "$schema", "$id", "format")
 # The result of a write whose outcome nobody knew until the person looked.
 CONFIRMED = {"confirmed_by_person": True}
 
@@ -51,9 +55,14 @@ def by_code(
             )
         case "record_exists":
             name = str(check.params.get("record", ""))
-            there = exists(name) if exists else False
+            if exists is None:
+                return CheckVerdict(
+                    verdict="failed", reason=_("nothing here can tell whether %(record)s exists") % {"record": name}
+                )
             return _said(
-                there, _("%(record)s exists") % {"record": name}, _("%(record)s does not exist") % {"record": name}
+                exists(name),
+                _("%(record)s exists") % {"record": name},
+                _("%(record)s does not exist") % {"record": name},
             )
         case "user_confirmed":
             return _said(confirmed, _("you confirmed it"), _("you have not confirmed it yet"))
@@ -77,18 +86,35 @@ def judge_question(check: CheckView, evidence: Sequence[Evidence]) -> tuple[str,
 
 def from_judge(check: CheckView, evidence: Sequence[Evidence], answer: Mapping[str, Any]) -> CheckVerdict:
     """A verdict without a quote that stands in the evidence, word for word, fails the check."""
-    reason = str(answer.get("reason", "")) or _("the judge gave no reason")
-    quotes = [str(quote) for quote in answer.get("quotes") or [] if str(quote).strip()]
+    reason = str(answer.get("reason") or "") or _("the judge gave no reason")
+    given = answer.get("quotes") or []
+    quotes = [str(quote) for quote in (given if isinstance(given, list) else [given])]
     if answer.get("verdict") != "passed":
         return CheckVerdict(verdict="failed", reason=reason)
-    text = _squash(" ".join(as_text(item.result) for item in evidence))
-    missing = [quote for quote in quotes if _squash(quote) not in text]
-    if not quotes or missing:
-        quoted = missing[0] if missing else ""
-        return CheckVerdict(
-            verdict="failed", reason=_('the proof "%(quote)s" is not in the evidence') % {"quote": quoted[:80]}
-        )
-    return CheckVerdict(verdict="passed", reason=reason, evidence=quotes[0][:EVIDENCE_CHARS], call_id=_last(evidence))
+    sources = [_source(quote, evidence) for quote in quotes]
+    missing = [quote for quote, source in zip(quotes, sources, strict=True) if source is None]
+    if missing or not sources:
+        said = {"quote": missing[0][:80] if missing else ""}
+        return CheckVerdict(verdict="failed", reason=_('the proof "%(quote)s" is not in the evidence') % said)
+    call_id = next((source.call_id for source in sources if source), None)
+    return CheckVerdict(verdict="passed", reason=reason, evidence=quotes[0][:EVIDENCE_CHARS], call_id=call_id)
+
+
+def unusable(schema: Mapping[str, Any]) -> str:
+    """Why a schema that a model wrote cannot be a check; empty: it can."""
+    text = json.dumps(schema, default=str)
+    if not schema or schema == {"type": "object"}:
+        return "accepts any result"
+    if len(text) > MAX_SCHEMA or text.count("{") > 60:
+        return "is too long"
+    used = [word for word in UNSAFE if f'"{word}":' in text]
+    if used:
+        return f"uses {used[0]}, which is not allowed"
+    try:
+        jsonschema.Draft202012Validator.check_schema(dict(schema))
+    except jsonschema.SchemaError as error:
+        return f"is no valid JSON Schema ({error.message[:80]})"
+    return ""
 
 
 def as_text(value: Any) -> str:
@@ -108,19 +134,34 @@ def _matches(tool: str, schema: Mapping[str, Any], evidence: Sequence[Evidence])
         if item.succeeded and tool in ("", item.tool):
             if item.result == CONFIRMED:
                 return _passed(_("you confirmed that it happened"), item)
-            try:
-                jsonschema.validate(item.result, dict(schema))
-            except jsonschema.ValidationError as error:
-                where = ".".join(map(str, error.absolute_path))
-                fault = _("the result of %(tool)s does not fit: %(what)s") % {
-                    "tool": item.tool,
-                    "what": f"{where} {error.message}".strip()[:160],
-                }
-            except jsonschema.SchemaError:
-                fault = _("the check itself is broken: its schema is not valid")
-            else:
-                return _passed(_described(item.tool, schema), item)
+            wrong = _mismatch(item.result, schema)
+            if not wrong:
+                return _passed(_described(item.tool, schema), item, part=_read(item.result, schema))
+            fault = _("the result of %(tool)s does not fit: %(what)s") % {"tool": item.tool, "what": wrong}
     return CheckVerdict(verdict="failed", reason=fault)
+
+
+def _mismatch(result: Any, schema: Mapping[str, Any]) -> str:
+    """What does not fit, in words; empty: it fits. The check's own schema never reaches out for another one."""
+    if "$ref" in json.dumps(schema, default=str):
+        return _("the check itself is broken: its schema is not valid")
+    try:
+        jsonschema.Draft202012Validator.check_schema(dict(schema))
+        error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(dict(schema)).iter_errors(result))
+    except jsonschema.SchemaError:
+        return _("the check itself is broken: its schema is not valid")
+    if error is None:
+        return ""
+    where = ".".join(map(str, error.absolute_path))
+    return f"{where} {error.message}".strip()[:160]
+
+
+def _read(result: Any, schema: Mapping[str, Any]) -> Any:
+    """The part of a result that the check looked at."""
+    names = {*schema.get("required", ()), *schema.get("properties", {})}
+    if not isinstance(result, Mapping) or not names:
+        return result
+    return {name: value for name, value in result.items() if name in names} or result
 
 
 def _described(tool: str, schema: Mapping[str, Any]) -> str:
@@ -129,19 +170,27 @@ def _described(tool: str, schema: Mapping[str, Any]) -> str:
     return _("%(tool)s returned %(names)s") % {"tool": tool, "names": names}
 
 
-def _passed(reason: str, item: Evidence) -> CheckVerdict:
-    return CheckVerdict(
-        verdict="passed", reason=reason, evidence=as_text(item.result)[:EVIDENCE_CHARS], call_id=item.call_id
-    )
+def _passed(reason: str, item: Evidence, *, part: Any = None) -> CheckVerdict:
+    read = item.result if part is None else part
+    return CheckVerdict(verdict="passed", reason=reason, evidence=as_text(read)[:EVIDENCE_CHARS], call_id=item.call_id)
 
 
 def _said(there: bool, yes: str, no: str) -> CheckVerdict:
     return CheckVerdict(verdict="passed" if there else "failed", reason=yes if there else no)
 
 
+def _source(quote: str, evidence: Sequence[Evidence]) -> Evidence | None:
+    """The evidence that a quote stands in, as it is or as JSON writes it; None: it was made up."""
+    wanted = _squash(quote)
+    if len(wanted) < MIN_QUOTE:
+        return None
+    for item in reversed(evidence):
+        forms = {as_text(item.result), json.dumps(item.result, ensure_ascii=False, default=str)}
+        if item.succeeded and any(wanted in _squash(form) for form in forms):
+            return item
+    return None
+
+
 def _squash(text: str) -> str:
-    return re.sub(r"[\s\"'“”‘’「」]+", "", text).casefold()
-
-
-def _last(evidence: Sequence[Evidence]) -> UUID | None:
-    return evidence[-1].call_id if evidence else None
+    """Without what a copy by hand gets wrong: spaces, quotation marks, line ends written out, case."""
+    return re.sub(r"\\[nrt]|[\s\"'“”‘’「」\\]+", "", text).casefold()

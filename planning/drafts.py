@@ -1,31 +1,48 @@
-"""What the model or a person proposes as a plan, and what is wrong with it.
+"""What the model or a person proposes as a plan, read as it was meant.
 
-proposal -> PlanDraft -> faults.  Touches: nothing (pure).
+JSON -> PlanDraft.  Touches: nothing (pure).
 
-Sloppy but unambiguous drafts are read as they were meant; everything else is a fault in words that can be acted on,
-all faults at once.
+A small model writes sloppy drafts. Shapes that have one meaning are read here; slips that need the tools to be seen are
+mended in slips.py; what is left is a fault, told in words that can be acted on (faults.py).
 """
 
-import difflib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from planning.types import PlanView, StepView, ToolFacts
-
-MAX_STEPS = 8
-THINKING = re.compile(
-    r"^\s*(think|analy[sz]e|decide|consider|summari[sz]e|answer|report|respond|reply|tell|present|inform|conclude|"
-    r"思考|分析|总结|回答|告诉|汇报|判断|决定)",
-    re.IGNORECASE,
-)
-EVERYTHING = re.compile(
-    r"(whole|entire|complete)\s+(task|project|thing|job)|do everything|完成(整个|全部|所有)", re.IGNORECASE
-)
-
 CheckKind = Literal["tool_succeeded", "result_matches", "slot_present", "record_exists", "user_confirmed", "judge"]
+KINDS = ("tool_succeeded", "result_matches", "slot_present", "record_exists", "user_confirmed", "judge")
+# What tells the kind when it was left out or called something else.
+KIND_OF = {"schema": "result_matches", "slot": "slot_present", "record": "record_exists", "question": "judge"}
+TYPES = {"string", "number", "integer", "boolean", "array", "object", "null"}
+SCHEMA_WORDS = {
+    "type",
+    "properties",
+    "required",
+    "items",
+    "enum",
+    "const",
+    "anyOf",
+    "allOf",
+    "oneOf",
+    "not",
+    "minItems",
+}
+SCHEMA_WORDS |= {
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "maxItems",
+    "contains",
+    "minProperties",
+    "$ref",
+    "pattern",
+}
+TITLES = ("title", "name", "step", "description", "task", "action", "goal")
 
 
 class CheckDraft(BaseModel):
@@ -36,6 +53,28 @@ class CheckDraft(BaseModel):
     slot: str = ""
     record: str = ""
     question: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lenient(cls, data: Any) -> Any:
+        """A kind left out, or "success" for it, follows from what is given beside it."""
+        if not isinstance(data, Mapping):
+            return data
+        given = {str(name): value for name, value in data.items() if value is not None}
+        if given.get("kind") not in KINDS:
+            given["kind"] = next((kind for name, kind in KIND_OF.items() if given.get(name)), "tool_succeeded")
+        return given
+
+    @field_validator("json_schema", mode="before")
+    @classmethod
+    def _schema(cls, value: Any) -> Any:
+        """ "{"order_id": "string"}" and "["order_id"]" ask for fields; as a schema they would accept anything."""
+        if isinstance(value, list) and all(isinstance(name, str) for name in value):
+            return {"type": "object", "required": value}
+        if isinstance(value, Mapping) and value and not SCHEMA_WORDS & set(value):
+            kinds = {name: {"type": kind} for name, kind in value.items() if kind in TYPES}
+            return {"type": "object", "required": list(value), "properties": kinds}
+        return value
 
     def params(self) -> dict[str, Any]:
         given = {
@@ -52,32 +91,52 @@ class StepDraft(BaseModel):
     model_config = ConfigDict(extra="ignore")
     title: str = ""
     tool: str = ""
+    also: list[str] = Field(default_factory=list)  # further tools: a step is about one, two are borne
     after: list[int] | None = None  # numbers of steps, from 1; None: the step before
     checks: list[CheckDraft] = Field(default_factory=list)
-    when: dict[str, str] = Field(default_factory=dict)  # {"condition": key, "branch": "yes" | "no"}
-    key: str = ""  # of the step it continues, when a person edits
+    # {"condition": key}: carries out whichever branch holds; with "branch" (yes, no): runs only in that one.
+    when: dict[str, str] = Field(default_factory=dict)
+    key: str = ""  # of the step it continues
 
     @model_validator(mode="before")
     @classmethod
     def _lenient(cls, data: Any) -> Any:
-        """A tool given as a list, a check given alone: one meaning, so read as meant."""
-        if isinstance(data, dict):
-            tools = data.get("tools") or data.get("tool") or ""
-            data = {**data, "tool": (tools[0] if tools else "") if isinstance(tools, list) else tools}
-            if data.get("check") and not data.get("checks"):
-                data["checks"] = [data["check"]]
-        return data
+        """A sentence alone, a tool given as a list, a check given alone: one meaning, so read as meant."""
+        if isinstance(data, str):
+            return {"title": data}
+        if not isinstance(data, Mapping):
+            return data
+        given = {str(name): value for name, value in data.items()}
+        tools = _tools(given.get("tools") or given.get("tool"))
+        given |= {"tool": tools[0] if tools else "", "also": given.get("also") or tools[1:]}
+        given["title"] = next((given[name] for name in TITLES if isinstance(given.get(name), str) and given[name]), "")
+        checks = given.get("checks") or given.get("check") or []
+        given["checks"] = _checks(checks if isinstance(checks, list) else [checks])
+        if "after" in given or "depends_on" in given:
+            given["after"] = _numbers(given.get("after", given.get("depends_on")))
+        return given
 
     @field_validator("title", "tool", mode="before")
     @classmethod
     def _text(cls, value: Any) -> str:
         return re.sub(r"\s+", " ", str(value or "")).strip()
 
+    @field_validator("when", mode="before")
+    @classmethod
+    def _when(cls, value: Any) -> Any:
+        """ "yes 1", "no 2", "1: yes"; free text says nothing that code can follow."""
+        if isinstance(value, Mapping):
+            return {str(name): str(item) for name, item in value.items() if item}
+        found = re.fullmatch(r"\W*(?:(yes|no)\W*c?(\d)|c?(\d)\W*(yes|no))\W*", str(value or "").strip().lower())
+        if not found:
+            return {}
+        return {"condition": f"c{found[2] or found[3]}", "branch": found[1] or found[4]}
+
 
 class ConditionDraft(BaseModel):
     model_config = ConfigDict(extra="ignore")
     question: str
-    if_yes: str
+    if_yes: str = ""
     if_no: str = ""
     rule: str = ""  # the words of the goal that hold it
     decided_by: int | None = None  # number of the step whose result decides it
@@ -88,39 +147,18 @@ class PlanDraft(BaseModel):
     steps: list[StepDraft] = Field(default_factory=list)
     conditions: list[ConditionDraft] = Field(default_factory=list)
 
-
-def faults(
-    draft: PlanDraft,
-    *,
-    tools: Mapping[str, ToolFacts],
-    done: Sequence[StepView] = (),
-    failed: PlanView | None = None,
-    exclusions: Sequence[str] = (),
-) -> list[str]:
-    """All faults of a draft. Empty: it may be stored."""
-    steps = draft.steps
-    found = _number(steps)
-    seen: dict[tuple[str, str], int] = {}
-    for number, step in enumerate(steps, 1):
-        found += _step(number, step, tools)
-        same = (step.tool, _norm(step.title))
-        if same in seen:
-            found.append(f"Steps {seen[same]} and {number} are the same. Keep one.")
-        seen.setdefault(same, number)
-        found += [f"Step {number} ({step.title}) is done already. Leave it out." for old in done if _same(step, old)]
-        found += [
-            f'Step {number} tries "{text}", which was ruled out. Choose another way.'
-            for text in exclusions
-            if _offers(step, text)
-        ]
-        bad = [n for n in step.after or () if n > len(steps)]
-        if bad:
-            found.append(f"Step {number} waits for step {bad[0]}, which does not exist. There are {len(steps)} steps.")
-    if ring := _cycle(steps):
-        found.append(f"Steps {' and '.join(map(str, ring))} wait for each other. Let one of them go first.")
-    if failed is not None and not found and _repeats(steps, failed):
-        found.append("This is the plan that failed. Use another tool, another order or other steps.")
-    return found
+    @field_validator("steps", "conditions", mode="before")
+    @classmethod
+    def _list(cls, value: Any) -> Any:
+        """A list written as JSON text, one item without its list, or none."""
+        if isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except ValueError:
+                return [line.strip(" -*\t") for line in value.splitlines() if line.strip(" -*\t")]
+        if value is None:
+            return []
+        return [value] if isinstance(value, Mapping) else value
 
 
 def waits_for(steps: Sequence[StepDraft], number: int) -> list[int]:
@@ -128,78 +166,35 @@ def waits_for(steps: Sequence[StepDraft], number: int) -> list[int]:
     after = steps[number - 1].after
     if after is None:
         return [number - 1] if number > 1 else []
-    return sorted({n for n in after if n != number and n > 0})
+    return sorted({n for n in after if n > 0})
 
 
-def _number(steps: Sequence[StepDraft]) -> list[str]:
-    if not steps:
-        return [
-            "The plan has no steps. Write at least one step with the tool it uses, or call finish if no tool is needed."
-        ]
-    if len(steps) > MAX_STEPS:
-        return [
-            f"The plan has {len(steps)} steps; at most {MAX_STEPS} are allowed. Keep the ones that are needed, one tool call each."
-        ]
-    return []
+def _tools(value: Any) -> list[str]:
+    """ "get_weather", ["get_weather"], {"name": "get_weather"}, "get_weather(city)"."""
+    items = value if isinstance(value, list) else [value]
+    names = [str(item.get("name", "")) if isinstance(item, Mapping) else str(item or "") for item in items]
+    return [name for name in (re.sub(r"\(.*$|^functions?\.", "", name.strip()).strip() for name in names) if name]
 
 
-def _step(number: int, step: StepDraft, tools: Mapping[str, ToolFacts]) -> list[str]:
-    found = []
-    if not step.tool:
-        found.append(
-            f"Step {number} ({step.title[:60]}) names no tool. Fold it into the step before it, or name the tool."
-        )
-    elif step.tool not in tools:
-        close = difflib.get_close_matches(step.tool, tools, n=1, cutoff=0.4)
-        hint = f" Did you mean {close[0]}?" if close else f" Tools: {', '.join(sorted(tools))}."
-        found.append(f"Step {number} uses {step.tool[:60]!r}, which is not a tool.{hint}")
-    if len(step.title) > 200 or EVERYTHING.search(step.title):
-        found.append(f"Step {number} is too large. One step is about one tool call; say in one short sentence which.")
-    for check in step.checks:
-        found += _check(number, check, tools)
+def _checks(items: Sequence[Any]) -> list[Any]:
+    """A check in free words decides nothing; the tool's own checks stand. A question is one for the judge."""
+    found: list[Any] = []
+    for item in items:
+        if isinstance(item, str):
+            text = item.strip()
+            if text in KINDS:
+                found.append({"kind": text})
+            elif text.endswith(("?", "？")):
+                found.append({"kind": "judge", "question": text})
+        elif item:
+            found.append(item)
     return found
 
 
-def _check(number: int, check: CheckDraft, tools: Mapping[str, ToolFacts]) -> list[str]:
-    need = {
-        "tool_succeeded": check.tool in tools,
-        "result_matches": bool(check.json_schema),
-        "slot_present": bool(check.slot),
-        "record_exists": bool(check.record),
-        "user_confirmed": True,
-        "judge": len(check.question) > 8,
-    }
-    return (
-        []
-        if need[check.kind]
-        else [f"The check {check.kind} of step {number} lacks what it tests, so nobody can decide it."]
-    )
-
-
-def _cycle(steps: Sequence[StepDraft]) -> list[int]:
-    """The numbers of steps that can never start, because they wait for each other."""
-    left = set(range(1, len(steps) + 1))
-    while ready := {n for n in left if not set(waits_for(steps, n)) & left}:
-        left -= ready
-    return sorted(left)
-
-
-def _norm(text: str) -> str:
-    return re.sub(r"[\W_]+", " ", text.casefold()).strip()
-
-
-def _same(step: StepDraft, old: StepView) -> bool:
-    return step.tool in old.tools and _norm(step.title) == _norm(old.title)
-
-
-def _offers(step: StepDraft, excluded: str) -> bool:
-    """Whether the step's words hold the excluded hypothesis itself."""
-    words = _norm(excluded)
-    return bool(words) and words in _norm(step.title)
-
-
-def _repeats(steps: Sequence[StepDraft], failed: PlanView) -> bool:
-    """The same tools for the same titles as what was still open: equal in substance."""
-    open_then = [(step.tools[:1], _norm(step.title)) for step in failed.steps if step.status not in {"done", "skipped"}]
-    now = [((step.tool,) if step.tool else (), _norm(step.title)) for step in steps]
-    return bool(open_then) and [(tuple(t), n) for t, n in open_then] == [(tuple(t), n) for t, n in now]
+def _numbers(value: Any) -> list[int] | None:
+    """ "2", "step 2", ["2"], 2: numbers of steps. None means the step before."""
+    if value is None:
+        return None
+    items = value if isinstance(value, list) else [value]
+    found = [re.search(r"\d+", str(item)) for item in items]
+    return [int(match.group()) for match in found if match]

@@ -13,8 +13,9 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from planning.drafts import MAX_STEPS, CheckDraft
+from planning.drafts import CheckDraft
 from planning.errors import PlanRefused
+from planning.faults import MAX_STEPS, MAX_TITLE
 from planning.types import CheckView, StepView, ToolFacts
 
 OPEN = ("pending", "running", "failed", "skipped")
@@ -34,15 +35,21 @@ def apply(steps: Sequence[StepView], change: Mapping[str, Any], tools: Mapping[s
         raise PlanRefused([_("A step that is done stays as it is.")])
     match op:
         case "reword":
-            return _with(steps, replace(step, title=_title(change)))
+            # The person's words stand: they are not replaced by those of a branch.
+            when = step.when if step.when.get("branch") else {}
+            return _with(steps, replace(step, title=_title(change), when=when))
         case "skip":
+            if step.status == "skipped":
+                return list(steps)
             return _with(steps, replace(step, status="skipped", note=_("Skipped by you")))
         case "unskip" | "retry":
-            return _with(steps, replace(step, status="pending", note="", attempts=0, iterations=0))
+            if step.status not in {"skipped", "failed"}:
+                return list(steps)
+            return _with(steps, _afresh(step))
         case "delete":
             return _without(steps, step)
         case "move":
-            return _moved(steps, step, int(change.get("to", step.index)))
+            return _moved(steps, step, _place(change, step))
         case "checks":
             return _with(steps, replace(step, checks=tuple(_checks(step, change))))
     raise PlanRefused([_("There is no such change.")])
@@ -50,8 +57,8 @@ def apply(steps: Sequence[StepView], change: Mapping[str, Any], tools: Mapping[s
 
 def _added(steps: Sequence[StepView], change: Mapping[str, Any], tools: Mapping[str, ToolFacts]) -> StepView:
     tool = str(change.get("tool", "")).strip()
-    if len(steps) >= MAX_STEPS:
-        raise PlanRefused([_("A plan has at most %(most)s steps.") % {"most": MAX_STEPS}])
+    if sum(step.status in {"pending", "running", "failed"} for step in steps) >= MAX_STEPS:
+        raise PlanRefused([_("At most %(most)s steps may be open at a time.") % {"most": MAX_STEPS}])
     if tool not in tools:
         raise PlanRefused([_("Choose the tool that the step uses.")])
     own = tools[tool].checks or ({"kind": "tool_succeeded", "tool": tool},)
@@ -59,7 +66,7 @@ def _added(steps: Sequence[StepView], change: Mapping[str, Any], tools: Mapping[
     checks = [
         CheckView(id=0, kind=d.kind, params={"tool": tool, **d.params()}, verdict="open", reason="") for d in drafts
     ]
-    last = next((item.key for item in reversed(steps) if item.status != "skipped"), None)
+    last = next((item.key for item in reversed(steps) if item.status not in {"skipped", "failed"}), None)
     return StepView(
         key=secrets.token_hex(4),
         index=len(steps) + 1,
@@ -80,7 +87,8 @@ def _moved(steps: Sequence[StepView], step: StepView, to: int) -> list[StepView]
     done = sum(item.status == "done" for item in steps)
     others = [item for item in steps if item.key != step.key]
     at = max(done, min(len(others), to - 1))
-    return _chained(_numbered([*others[:at], step, *others[at:]]))
+    moved = [*others[:at], step, *others[at:]]
+    return list(steps) if moved == list(steps) else _chained(_numbered(moved))
 
 
 def _chained(steps: Sequence[StepView]) -> list[StepView]:
@@ -110,18 +118,33 @@ def _without(steps: Sequence[StepView], gone: StepView) -> list[StepView]:
 
 def _checks(step: StepView, change: Mapping[str, Any]) -> list[CheckView]:
     """The tool's own check stays; the person's question is judged beside it."""
-    kept = [check for check in step.checks if check.kind != "judge"]
     question = str(change.get("question", "")).strip()[:300]
+    if question in {check.params.get("question") for check in step.checks if check.kind == "judge"}:
+        return list(step.checks)
+    kept = [check for check in step.checks if check.kind != "judge"]
     if question:
         kept.append(CheckView(id=0, kind="judge", params={"question": question}, verdict="open", reason=""))
     return kept
 
 
 def _title(change: Mapping[str, Any]) -> str:
-    title = " ".join(str(change.get("title", "")).split())[:200]
+    title = " ".join(str(change.get("title", "")).split())[:MAX_TITLE]
     if not title:
         raise PlanRefused([_("Say in a few words what the step does.")])
     return title
+
+
+def _afresh(step: StepView) -> StepView:
+    """Taken up again because the person says so, whichever branch it was of; nothing of before counts for it."""
+    checks = tuple(replace(check, verdict="open", reason="", evidence="", call_id=None) for check in step.checks)
+    return replace(step, status="pending", note="", attempts=0, iterations=0, when={}, checks=checks)
+
+
+def _place(change: Mapping[str, Any], step: StepView) -> int:
+    try:
+        return int(change.get("to", step.index))
+    except (TypeError, ValueError):
+        raise PlanRefused([_("Say where the step should go.")]) from None
 
 
 def _with(steps: Sequence[StepView], changed: StepView) -> list[StepView]:

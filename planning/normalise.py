@@ -8,10 +8,11 @@ words name another tool's choices, and a rule of the task left out of the condit
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from planning import conditions, words
+from planning import conditions, slips, words
 from planning.drafts import ConditionDraft, PlanDraft, StepDraft
+from planning.faults import MAX_TITLE
 from planning.types import PlanView, ToolFacts
 
 BRANCH = re.compile(r"\b(if|when|in case|otherwise|else|unless)\b|如果|若|要是|假如|否则|不然", re.IGNORECASE)
@@ -19,6 +20,7 @@ DECIDES = re.compile(
     r"^\s*((check|determine|decide|evaluate|verify|see|find out|compare|test)\s+(if|whether)\b|(判断|确定|检查|比较).{0,12}(是否|大于|小于))",
     re.IGNORECASE,
 )
+WEATHER = re.compile(r"weather|forecast|天气|气象|预报", re.IGNORECASE)
 ASIDE = set("is are was does do did it that true the a an will there of in on to be has have".split())
 
 
@@ -26,10 +28,11 @@ def normalise(
     draft: PlanDraft, goal: str, *, tools: Mapping[str, ToolFacts], current: PlanView | None
 ) -> tuple[PlanDraft, tuple[str, ...]]:
     """The draft as it was meant, and what was mended, in words for the person."""
-    notes: list[str] = []
+    steps, _moved, said = slips.mend(draft.steps, tools)
+    notes = list(said)
     rules = conditions.split_rule(goal) if current is None else []
     asked = _conditions(draft, rules, notes)
-    steps = _fold(_renumber(_drop(draft.steps, asked, notes), draft.steps), asked, notes)
+    steps = _fold(_drop(steps, asked, notes), asked, tools, notes)
     asked = _decided_by(steps, asked)
     steps, moved = _needed(_named(steps, asked, tools, notes), tools, current, notes)
     asked = [c.model_copy(update={"decided_by": moved.get(c.decided_by or 0)}) for c in asked]
@@ -87,43 +90,67 @@ def _numbers(text: str) -> list[str]:
 
 def _drop(steps: list[StepDraft], asked: list[ConditionDraft], notes: list[str]) -> list[StepDraft]:
     """A step that only decides a condition is no step: the loop decides it on the evidence of the step before."""
-    kept: list[StepDraft] = []
-    for step in steps:
-        if asked and kept and DECIDES.match(step.title):
-            notes.append(f'"{step.title}" is decided by the loop and needs no step.')
-        else:
-            kept.append(step)
-    return kept
+    gone = {number for number, step in enumerate(steps, 1) if asked and number > 1 and DECIDES.match(step.title)}
+    notes += [f'"{steps[number - 1].title}" is decided by the loop and needs no step.' for number in sorted(gone)]
+    return slips.without(steps, gone)[0]
 
 
-def _fold(steps: list[StepDraft], asked: list[ConditionDraft], notes: list[str]) -> list[StepDraft]:
+def _fold(
+    steps: list[StepDraft], asked: list[ConditionDraft], tools: Mapping[str, ToolFacts], notes: list[str]
+) -> list[StepDraft]:
     """The branches of a condition become one step that carries out whichever holds, after all steps before it."""
-    kept: list[StepDraft] = []
-    for step in steps:
-        number = _carries_out(step, asked) if kept else None
-        if number is None:
-            kept.append(step)
+    folded = list(steps)
+    carriers: dict[int, int] = {}  # condition -> step
+    gone: set[int] = set()
+    for number, step in enumerate(steps, 1):
+        condition = _carries_out(step, asked) if number > 1 and not step.when else None
+        if condition is not None and not _may_carry(step, steps, asked[condition - 1], tools):
+            condition = None
+        if condition is None:
             continue
-        when = {"condition": f"c{number}"}
-        before = next((old for old in kept if old.when == when), None)
-        if before is not None:
+        if condition in carriers:
             notes.append("The branches of the condition are one step.")
-            if before.tool != step.tool and DECIDES.match(before.title):
-                kept[kept.index(before)] = before.model_copy(update={"tool": step.tool})
+            gone.add(number)
+            first = folded[carriers[condition] - 1]
+            if first.tool != step.tool and DECIDES.match(steps[carriers[condition] - 1].title):
+                folded[carriers[condition] - 1] = first.model_copy(update={"tool": step.tool})
             continue
-        condition = asked[number - 1]
-        title = f"{condition.if_yes}, or: {condition.if_no}" if condition.if_no else condition.if_yes
-        kept.append(step.model_copy(update={"title": title, "when": when, "after": list(range(1, len(kept) + 1))}))
-    return kept
+        carriers[condition] = number
+        update = {
+            "title": _branches(asked[condition - 1]),
+            "when": {"condition": f"c{condition}"},
+            "after": [before for before in range(1, number) if before not in gone],
+        }
+        folded[number - 1] = step.model_copy(update=update)
+    return slips.without(folded, gone)[0]
+
+
+def _may_carry(
+    step: StepDraft, steps: list[StepDraft], condition: ConditionDraft, tools: Mapping[str, ToolFacts]
+) -> bool:
+    """A search "for a suite" does not carry out the branch when there is a step that can book one."""
+    able = _fitting(condition, tools)
+    return not able or step.tool in able or not any(other.tool in able for other in steps)
+
+
+def _branches(condition: ConditionDraft) -> str:
+    """Both branches, as the title of the step that carries one of them out; the decided one replaces it later."""
+    return ", or: ".join(branch for branch in (condition.if_yes, condition.if_no) if branch)[:MAX_TITLE]
 
 
 def _decided_by(steps: list[StepDraft], asked: list[ConditionDraft]) -> list[ConditionDraft]:
-    """The step before the one that carries a condition out brings the evidence, unless the model named another."""
-    carriers = {step.when["condition"]: number for number, step in enumerate(steps, 1) if step.when}
-    return [
-        c if c.decided_by else c.model_copy(update={"decided_by": carriers.get(f"c{number}", 0) - 1})
-        for number, c in enumerate(asked, 1)
-    ]
+    """The step that brings the evidence, where that is plain: the only one before the step that carries the condition out,
+    or the only one about the weather for a question about the weather. Else any evidence may decide it.
+    """
+    carriers = {step.when.get("condition", ""): number for number, step in enumerate(steps, 1) if step.when}
+    found = []
+    for number, condition in enumerate(asked, 1):
+        before: Sequence[int] = range(1, carriers.get(f"c{number}", 1))
+        if words.members(condition.question, words.FAMILIES[0]):
+            before = [n for n in before if WEATHER.search(f"{steps[n - 1].tool} {steps[n - 1].title}")]
+        only = before[0] if len(before) == 1 else None
+        found.append(condition.model_copy(update={"decided_by": condition.decided_by or only}))
+    return found
 
 
 def _carries_out(step: StepDraft, asked: list[ConditionDraft]) -> int | None:
@@ -138,25 +165,25 @@ def _carries_out(step: StepDraft, asked: list[ConditionDraft]) -> int | None:
     return best + 1 if shares[best] >= needed else None
 
 
-def _renumber(kept: list[StepDraft], before: list[StepDraft]) -> list[StepDraft]:
-    """Steps that were taken out make the numbers in `after` wrong: fall back to one after the other."""
-    return kept if len(kept) == len(before) else [step.model_copy(update={"after": None}) for step in kept]
-
-
 def _named(
     steps: list[StepDraft], asked: list[ConditionDraft], tools: Mapping[str, ToolFacts], notes: list[str]
 ) -> list[StepDraft]:
     """When the branches name two values of one tool's argument, the step that carries them out uses that tool."""
     for condition in asked:
-        fitting = [name for name, facts in tools.items() if any(_chosen(condition, values) for values in facts.choices)]
+        fitting = _fitting(condition, tools)
         if len(fitting) != 1 or any(step.tool == fitting[0] for step in steps):
             continue
         branch = next((step for step in steps if BRANCH.search(step.title) or _chosen_in(step.title, condition)), None)
         notes.append(f"{fitting[0]} is the tool that the condition decides about.")
         if branch is not None:
             return [step.model_copy(update={"tool": fitting[0]}) if step is branch else step for step in steps]
-        return [*steps, StepDraft(title=f"{condition.if_yes}, or {condition.if_no}", tool=fitting[0])]
+        return [*steps, StepDraft(title=_branches(condition), tool=fitting[0])]
     return steps
+
+
+def _fitting(condition: ConditionDraft, tools: Mapping[str, ToolFacts]) -> list[str]:
+    """The tools with an argument whose values the two branches name."""
+    return [name for name, facts in tools.items() if any(_chosen(condition, values) for values in facts.choices)]
 
 
 def _chosen(condition: ConditionDraft, values: tuple[str, ...]) -> bool:

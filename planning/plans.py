@@ -13,18 +13,21 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-from django.db.models import F
+from django.db import connection, transaction
+from django.db.models import F, QuerySet
+from django.utils.translation import gettext as _
 
-from planning import edits, views
-from planning.diff import diff
-from planning.drafts import CheckDraft, PlanDraft, StepDraft, faults, waits_for
+from planning import edits, slips, views, words
+from planning.diff import diff, identity
+from planning.drafts import CheckDraft, PlanDraft, StepDraft, waits_for
 from planning.errors import NotDone, PlanRefused, StaleRevision
+from planning.faults import MAX_TITLE, faults, is_same
 from planning.models import AcceptanceCheck, Condition, Plan, Step
 from planning.types import CheckView, PlanView, StepView, ToolFacts
 
 Status = Step.Status
 KEPT = ("done", "skipped")  # what a revision carries over
+SIDE_BY_SIDE = 3  # reads at most
 current = views.latest
 
 
@@ -63,20 +66,31 @@ def revise(
     exclusions: Sequence[str] = (),
     approved: bool = True,
 ) -> PlanView:
-    """Replace what is still to do. Done steps stay first, with their keys. Raises PlanRefused."""
+    """Replace what is still to do. Done steps stay first, with their keys. Raises PlanRefused.
+
+    The same plan again is refused, unless the person has just changed it: then the agent may say that it still holds.
+    """
+    _lock(turn_id)
     old = current(turn_id)
     if old is None:
         raise PlanRefused(["There is no plan yet. Call set_plan."])
     kept = [step for step in old.steps if step.status in KEPT]
     done = [step for step in kept if step.status == "done"]
     draft = _without_done(draft, done)
-    failed = old if author == "agent" else None
-    found = faults(draft, tools=tools, done=done, failed=failed, exclusions=exclusions)
+    same = old if author == "agent" and old.author == "agent" else None
+    found = faults(draft, tools=tools, done=done, failed=same, exclusions=exclusions)
     if found:
         raise PlanRefused(found)
-    steps = [*kept, *_steps(draft.steps, tools, first=len(kept) + 1, after=[step.key for step in done])]
-    steps = [replace(step, index=index) for index, step in enumerate(steps, 1)]
-    return write_revision(old, steps, author=author, reason=reason, approved=approved)
+    same_as = identity(old.steps, draft.steps)
+    drafts = [
+        step.model_copy(update={"key": same_as[index].key, "when": step.when or dict(same_as[index].when)})
+        if index in same_as
+        else step
+        for index, step in enumerate(draft.steps)
+    ]
+    steps = [*kept, *_steps(drafts, tools, first=len(kept) + 1, after=[step.key for step in done])]
+    steps = [_keeping_checks(step, old.step(step.key)) for step in steps]
+    return write_revision(old, _numbered(steps), author=author, reason=reason, approved=approved)
 
 
 @transaction.atomic
@@ -87,29 +101,31 @@ def edit(
     *,
     tools: Mapping[str, ToolFacts] = MappingProxyType({}),
 ) -> PlanView:
-    """One change by the person. Raises StaleRevision when the plan moved on since they read it, PlanRefused."""
-    newest = Plan.objects.select_for_update().filter(turn_id=turn_id).order_by("-revision").first()
-    if newest is None:
-        raise PlanRefused(["There is no plan."])
-    if newest.revision != base_revision:
-        raise StaleRevision(newest.revision)
-    old = views.of(newest)
+    """One change by the person. Raises StaleRevision when the plan moved on since they read it, PlanRefused.
+
+    A change that changes nothing is no revision.
+    """
+    _lock(turn_id)
+    old = current(turn_id)
+    if old is None:
+        raise PlanRefused([_("There is no plan.")])
+    if old.revision != base_revision:
+        raise StaleRevision(old.revision)
     steps = edits.apply(old.steps, change, tools)
-    goal = str(change.get("goal", "")) if change.get("op") == "goal" else ""
+    goal = str(change.get("goal", "")).strip() if change.get("op") == "goal" else ""
+    if steps == list(old.steps) and goal in ("", old.goal):
+        return old
     return write_revision(old, steps, author="person", reason="", goal=goal, approved=old.approved)
 
 
 def write_revision(
     old: PlanView, steps: Sequence[StepView], *, author: str, reason: str, goal: str = "", approved: bool = True
 ) -> PlanView:
-    """Write the next revision with its diff. Must run in a transaction."""
-    row = Plan.objects.select_for_update().get(id=old.id)
-    newest = Plan.objects.filter(turn_id=row.turn_id).order_by("-revision").values_list("revision", flat=True)[0]
-    if newest != old.revision:
-        raise PlanRefused(["The plan changed meanwhile. Look at it again."])
+    """Write the next revision with its diff. Must run in a transaction that holds the lock."""
+    row = Plan.objects.get(id=old.id)
     changes = diff(old.steps, steps)
     return _write(
-        row.turn_id, row.conversation_id, newest + 1, goal or old.goal, steps, author, reason, changes, approved
+        row.turn_id, row.conversation_id, old.revision + 1, goal or old.goal, steps, author, reason, changes, approved
     )
 
 
@@ -133,33 +149,34 @@ def revisions(turn_id: UUID) -> int:
 @transaction.atomic
 def next_step(turn_id: UUID) -> StepView | None:
     """The running step, or the first ready one, which then runs. Branches not in force are skipped. None: none is ready."""
+    _lock(turn_id)
     plan = current(turn_id)
     if plan is None:
         return None
     running = next((step for step in plan.steps if step.status == "running"), None)
     if running is not None:
         return running
-    plan = _skip_branches(plan, turn_id)
-    step = next((step for step in ready(plan)), None)
+    plan, undecided = _branches(plan, turn_id)
+    step = next((step for step in ready(plan) if step.key not in undecided), None)
     if step is None:
         return None
-    moved = Step.objects.filter(plan_id=plan.id, key=step.key, status=Status.PENDING).update(status=Status.RUNNING)
-    return replace(step, status="running") if moved else None
+    Step.objects.filter(plan_id=plan.id, key=step.key, status=Status.PENDING).update(status=Status.RUNNING)
+    return replace(step, status="running")
 
 
 def ready(plan: PlanView) -> tuple[StepView, ...]:
-    """Pending steps whose dependencies are settled well and whose branch is in force."""
+    """Pending steps whose dependencies are settled well."""
     settled = {step.key for step in plan.steps if step.status in KEPT}
     return tuple(step for step in plan.steps if step.status == "pending" and set(step.depends_on) <= settled)
 
 
 def ready_reads(turn_id: UUID, tools: Mapping[str, ToolFacts]) -> tuple[StepView, ...]:
-    """Ready steps that only read: they may run side by side."""
+    """The running step and the ready ones that only read: they may run side by side, a few at a time."""
     plan = current(turn_id)
-    steps = ready(plan) if plan else ()
-    return tuple(
-        step for step in steps if step.tools and all(tools[t].tier == "read" for t in step.tools if t in tools)
-    )
+    running = [step for step in plan.steps if step.status == "running"] if plan else []
+    steps = [*running, *(ready(plan) if plan else ())]
+    reads = [step for step in steps if not step.when and _only_reads(step, tools)]
+    return tuple(reads[:SIDE_BY_SIDE]) if all(step in reads for step in running) else ()
 
 
 def count_iteration(turn_id: UUID, key: str) -> None:
@@ -171,51 +188,95 @@ def fail_attempt(turn_id: UUID, key: str, note: str) -> None:
 
 
 def fail_step(turn_id: UUID, key: str, note: str) -> bool:
+    """False when the step does not run (any more)."""
     return bool(_step(turn_id, key).filter(status=Status.RUNNING).update(status=Status.FAILED, note=note[:500]))
 
 
+@transaction.atomic
 def finish_step(turn_id: UUID, key: str, found: str) -> None:
     """Raises NotDone unless every check of the running step has passed."""
+    _lock(turn_id)
     step = _step(turn_id, key).filter(status=Status.RUNNING).first()
-    checks = AcceptanceCheck.objects.filter(step=step) if step else AcceptanceCheck.objects.none()
-    passed = [check.verdict == AcceptanceCheck.Verdict.PASSED for check in checks]
-    if step is None or not passed or not all(passed):
+    verdicts = list(AcceptanceCheck.objects.filter(step=step).values_list("verdict", flat=True)) if step else []
+    if step is None or not verdicts or set(verdicts) != {AcceptanceCheck.Verdict.PASSED}:
         raise NotDone(f"Step {key} has checks that have not passed.")
     Step.objects.filter(id=step.id, status=Status.RUNNING).update(status=Status.DONE, found=found[:500], note="")
 
 
-def record_verdict(check_id: int, verdict: str, reason: str, evidence: str = "", call_id: UUID | None = None) -> None:
-    AcceptanceCheck.objects.filter(id=check_id).update(
-        verdict=verdict, reason=reason[:1_000], evidence=evidence[:2_000], call_id=call_id
+@transaction.atomic
+def record_verdict(check_id: int, verdict: str, reason: str, evidence: str = "", call_id: UUID | None = None) -> bool:
+    """Write what a check says. False when it is no longer in the plan.
+
+    While a judge thinks, the person may edit the plan: the verdict then belongs to the same check of the newest revision,
+    or a write that was made would be judged undone and made again.
+    """
+    check = AcceptanceCheck.objects.select_related("step__plan").filter(id=check_id).first()
+    if check is None:
+        return False
+    _lock(check.step.plan.turn_id)
+    same = [
+        other.id
+        for other in AcceptanceCheck.objects.select_related("step").filter(
+            step__in=_step(check.step.plan.turn_id, check.step.key)
+        )
+        if (other.kind, other.params) == (check.kind, check.params) and other.step.status != Status.DONE
+    ]
+    return bool(
+        AcceptanceCheck.objects.filter(id__in=same).update(
+            verdict=verdict, reason=reason[:1_000], evidence=evidence[:2_000], call_id=call_id
+        )
     )
 
 
 # ---- parts ------------------------------------------------------------------------------------------------------
 
 
-def _skip_branches(plan: PlanView, turn_id: UUID) -> PlanView:
-    """A step of the branch that does not hold is skipped, with the condition as the reason."""
-    branches = [step for step in plan.steps if step.status == "pending" and step.when.get("branch")]
-    if not branches:
-        return plan
-    decided = {c.key: c for c in Condition.objects.filter(turn_id=turn_id).exclude(status=Condition.Status.OPEN)}
-    for step in branches:
-        condition = decided.get(step.when.get("condition", ""))
-        if condition and condition.status != step.when.get("branch"):
-            note = f"{condition.question} {condition.get_status_display()}"
-            Step.objects.filter(plan_id=plan.id, key=step.key, status=Status.PENDING).update(
-                status=Status.SKIPPED, note=note
-            )
-    return current(turn_id) or plan
+def _lock(turn_id: UUID) -> None:
+    """One writer of a turn's plan at a time: on its first revision, which never changes. SQLite has one writer anyway."""
+    if connection.features.has_select_for_update:
+        Plan.objects.select_for_update().filter(turn_id=turn_id, revision=1).values_list("id").first()
+
+
+def _branches(plan: PlanView, turn_id: UUID) -> tuple[PlanView, set[str]]:
+    """Skip, with the condition as the reason, what does not follow from it; and the steps that must wait for its answer."""
+    mine = [step for step in plan.steps if step.status == "pending" and step.when]
+    if not mine:
+        return plan, set()
+    conditions = {condition.key: condition for condition in Condition.objects.filter(turn_id=turn_id)}
+    skipped: dict[str, str] = {}
+    undecided = set()
+    for step in mine:
+        condition, branch = conditions.get(step.when.get("condition", "")), step.when.get("branch")
+        if condition is None:
+            continue
+        if condition.status == Condition.Status.OPEN:
+            undecided |= {step.key} if branch else set()
+        elif condition.status != branch if branch else not condition.follows:
+            skipped[step.key] = f"{condition.question} {condition.get_status_display()}"
+    for key, note in skipped.items():
+        Step.objects.filter(plan_id=plan.id, key=key, status=Status.PENDING).update(status=Status.SKIPPED, note=note)
+    steps = [
+        replace(step, status="skipped", note=skipped[step.key]) if step.key in skipped else step for step in plan.steps
+    ]
+    return replace(plan, steps=tuple(steps)), undecided
+
+
+def _only_reads(step: StepView, tools: Mapping[str, ToolFacts]) -> bool:
+    return bool(step.tools) and all(name in tools and tools[name].tier == "read" for name in step.tools)
+
+
+def _numbered(steps: Sequence[StepView]) -> list[StepView]:
+    return [replace(step, index=index) for index, step in enumerate(steps, 1)]
 
 
 def _without_done(draft: PlanDraft, done: Sequence[StepView]) -> PlanDraft:
     """A model often repeats the done steps at the head of its revision; they are the same steps, not new ones."""
-    titles = {(step.title.casefold(), step.tools) for step in done}
-    steps = [step for step in draft.steps if (step.title.casefold(), (step.tool,)) not in titles]
-    if len(steps) == len(draft.steps):
-        return draft
-    return draft.model_copy(update={"steps": [step.model_copy(update={"after": None}) for step in steps]})
+    gone = {
+        number
+        for number, step in enumerate(draft.steps, 1)
+        if any(words.norm(step.title) == words.norm(old.title) and is_same(step, old) for old in done)
+    }
+    return draft.model_copy(update={"steps": slips.without(draft.steps, gone)[0]}) if gone else draft
 
 
 def _steps(
@@ -229,8 +290,8 @@ def _steps(
             StepView(
                 key=keys[number - 1],
                 index=first + number - 1,
-                title=(draft.title or tools[draft.tool].purpose)[:200],
-                tools=(draft.tool,) if draft.tool else (),
+                title=(draft.title or tools[draft.tool].purpose)[:MAX_TITLE],
+                tools=(draft.tool, *draft.also),
                 depends_on=tuple(depends),
                 status="pending",
                 attempts=0,
@@ -245,15 +306,26 @@ def _steps(
 
 
 def _checks(draft: StepDraft, tools: Mapping[str, ToolFacts]) -> list[CheckView]:
-    """The draft's checks; always one that code decides about the tool itself, so that no step is done unseen."""
-    facts = tools.get(draft.tool)
-    own = [CheckDraft.model_validate(dict(check)) for check in (facts.checks if facts else ())]
-    default = own or [CheckDraft(kind="tool_succeeded", tool=draft.tool)]
-    chosen = [*default, *(check for check in draft.checks if check.kind != "tool_succeeded")]
-    return [
-        CheckView(id=0, kind=c.kind, params={"tool": draft.tool, **c.params()}, verdict="open", reason="")
-        for c in chosen
-    ]
+    """The draft's checks; always one that code decides about each tool itself, so that no step is done unseen."""
+    found: list[CheckView] = []
+    for tool in (draft.tool, *draft.also):
+        own = [CheckDraft.model_validate(dict(check)) for check in tools[tool].checks]
+        found += [_open(check, tool) for check in own or [CheckDraft(kind="tool_succeeded", tool=tool)]]
+    return found + [_open(check, draft.tool) for check in draft.checks if check.kind != "tool_succeeded"]
+
+
+def _keeping_checks(step: StepView, old: StepView | None) -> StepView:
+    """A question that was added to a step is asked of it in every later revision: the agent cannot drop it."""
+    if old is None or step.status in KEPT:
+        return step
+    have = [(check.kind, check.params) for check in step.checks]
+    asked = [check for check in old.checks if check.kind == "judge" and (check.kind, check.params) not in have]
+    fresh = [replace(check, verdict="open", reason="", evidence="", call_id=None) for check in asked]
+    return replace(step, checks=(*step.checks, *fresh))
+
+
+def _open(check: CheckDraft, tool: str) -> CheckView:
+    return CheckView(id=0, kind=check.kind, params={"tool": tool, **check.params()}, verdict="open", reason="")
 
 
 def _write(
@@ -296,7 +368,13 @@ def _write(
     )
     AcceptanceCheck.objects.bulk_create(
         AcceptanceCheck(
-            step=row, kind=c.kind, params=dict(c.params), verdict=c.verdict, reason=c.reason, evidence=c.evidence
+            step=row,
+            kind=c.kind,
+            params=dict(c.params),
+            verdict=c.verdict,
+            reason=c.reason,
+            evidence=c.evidence,
+            call_id=c.call_id,
         )
         for row, step in zip(rows, steps, strict=True)
         for c in step.checks
@@ -304,11 +382,11 @@ def _write(
     return views.of(plan)
 
 
-def _newest(turn_id: UUID) -> Any:
+def _newest(turn_id: UUID) -> QuerySet[Plan]:
     newest = Plan.objects.filter(turn_id=turn_id).order_by("-revision").values_list("id", flat=True)[:1]
     return Plan.objects.filter(id__in=list(newest))
 
 
-def _step(turn_id: UUID, key: str) -> Any:
+def _step(turn_id: UUID, key: str) -> QuerySet[Step]:
     newest = Plan.objects.filter(turn_id=turn_id).order_by("-revision").values_list("id", flat=True)[:1]
     return Step.objects.filter(plan_id__in=list(newest), key=key)

@@ -17,6 +17,7 @@ class CheckView:
     verdict: str  # open, passed, failed
     reason: str
     evidence: str = ""
+    call_id: UUID | None = None  # the tool call that the evidence is from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,7 @@ class PlanView:
     goal: str
     steps: tuple[StepView, ...]
     approved: bool = True
+    author: str = "agent"  # of this revision: agent or person
 
     def step(self, key: str) -> StepView | None:
         return next((step for step in self.steps if step.key == key), None)

@@ -21,7 +21,9 @@ def of(plan: Plan) -> PlanView:
     for check in AcceptanceCheck.objects.filter(step__in=steps).order_by("id"):
         checks.setdefault(check.step_id, []).append(_check(check))
     views = tuple(_step(step, tuple(checks.get(step.id, ()))) for step in steps)
-    return PlanView(id=plan.id, revision=plan.revision, goal=plan.goal, steps=views, approved=plan.approved)
+    return PlanView(
+        id=plan.id, revision=plan.revision, goal=plan.goal, steps=views, approved=plan.approved, author=plan.author
+    )
 
 
 def _step(step: Step, checks: tuple[CheckView, ...]) -> StepView:
@@ -49,4 +51,5 @@ def _check(check: AcceptanceCheck) -> CheckView:
         verdict=check.verdict,
         reason=check.reason,
         evidence=check.evidence,
+        call_id=check.call_id,
     )
