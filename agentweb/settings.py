@@ -212,6 +212,7 @@ AGENT_CHROMA_URL = env_str("AGENT_CHROMA_URL")  # empty: Chroma in process, in t
 # Up to this many memories of one person are searched exactly, from the vectors kept in the rows; above it Chroma
 # is asked first. Filtered by user, Chroma was never faster than exact search on fewer.
 AGENT_EXACT_LIMIT = env_int("AGENT_EXACT_LIMIT", 2_000)
+AGENT_DOCUMENT_MB = env_int("AGENT_DOCUMENT_MB", 20)  # the largest file a person may give the agent to read
 AGENT_LEARN_BY_MODEL = env_bool("AGENT_LEARN_BY_MODEL", True)  # ask the model about statements no rule understood
 AGENT_RECALL_FLOOR = env_float("AGENT_RECALL_FLOOR", 0.24)  # below this score nothing is recalled
 AGENT_RECALL_LIMIT = env_int("AGENT_RECALL_LIMIT", 6)  # memories put in front of the model at most

@@ -58,6 +58,7 @@ IMPORTERS: dict[str, tuple[str, ...]] = {
     "openai": ("chat.llm.openai_api", "memory.embed"),
     "chromadb": ("memory.index",),
     "sesame": ("chat.sign_in", "agentweb.sign_in_links"),
+    "unfold": ("chat.admin", "memory.admin"),
     # A word in which JSON Schema is spoken: forms, contracts, acceptance checks.
     "jsonschema": ("chat.approval_form", "chat.checks", "planning.acceptance"),
     # Reads a JSON text that is not yet whole.
