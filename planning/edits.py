@@ -45,7 +45,7 @@ def apply(steps: Sequence[StepView], change: Mapping[str, Any], tools: Mapping[s
         case "unskip" | "retry":
             if step.status not in {"skipped", "failed"}:
                 return list(steps)
-            return _with(steps, _afresh(step))
+            return _with(steps, replace(_afresh(step), depends_on=_settleable(steps, step)))
         case "delete":
             return _without(steps, step)
         case "move":
@@ -138,6 +138,18 @@ def _afresh(step: StepView) -> StepView:
     """Taken up again because the person says so, whichever branch it was of; nothing of before counts for it."""
     checks = tuple(replace(check, verdict="open", reason="", evidence="", call_id=None) for check in step.checks)
     return replace(step, status="pending", note="", attempts=0, iterations=0, when={}, checks=checks)
+
+
+def _settleable(steps: Sequence[StepView], step: StepView) -> tuple[str, ...]:
+    """What it waits for, without what has left the plan since and what by now waits for the step itself."""
+    by_key = {item.key: item for item in steps}
+
+    def waits(key: str, seen: frozenset[str] = frozenset()) -> bool:
+        if key == step.key:
+            return True
+        return key not in seen and key in by_key and any(waits(k, seen | {key}) for k in by_key[key].depends_on)
+
+    return tuple(key for key in step.depends_on if key in by_key and not waits(key))
 
 
 def _place(change: Mapping[str, Any], step: StepView) -> int:

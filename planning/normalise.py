@@ -122,6 +122,11 @@ def _fold(
             "after": [before for before in range(1, number) if before not in gone],
         }
         folded[number - 1] = step.model_copy(update=update)
+    for condition in set(range(1, len(asked) + 1)) - set(carriers):
+        able = _fitting(asked[condition - 1], tools)
+        using = [index for index, step in enumerate(folded) if step.tool in able and not step.when]
+        if len(using) == 1:  # "Book the room": whichever the branch says
+            folded[using[0]] = folded[using[0]].model_copy(update={"when": {"condition": f"c{condition}"}})
     return slips.without(folded, gone)[0]
 
 
@@ -145,8 +150,10 @@ def _decided_by(steps: list[StepDraft], asked: list[ConditionDraft]) -> list[Con
     carriers = {step.when.get("condition", ""): number for number, step in enumerate(steps, 1) if step.when}
     found = []
     for number, condition in enumerate(asked, 1):
-        before: Sequence[int] = range(1, carriers.get(f"c{number}", 1))
+        carrier = carriers.get(f"c{number}")
+        before: Sequence[int] = range(1, carrier or 1)
         if words.members(condition.question, words.FAMILIES[0]):
+            before = range(1, carrier or len(steps) + 1)
             before = [n for n in before if WEATHER.search(f"{steps[n - 1].tool} {steps[n - 1].title}")]
         only = before[0] if len(before) == 1 else None
         found.append(condition.model_copy(update={"decided_by": condition.decided_by or only}))
