@@ -208,6 +208,7 @@ async def conclude(snapshot: Snapshot, decision: Decision, verdict: Verdict, out
 @transaction.atomic
 def _conclude(snapshot: Snapshot, decision: Decision, verdict: Verdict, outcome: Outcome) -> None:
     iteration = Iteration.objects.get(id=decision.iteration_id)
+    was = iteration.outcome
     iteration.outcome, iteration.reason, iteration.ended_at = outcome.kind, outcome.reason, timezone.now()
     iteration.notes = [*iteration.notes, *verdict.notes]
     iteration.changes = {
@@ -226,10 +227,19 @@ def _conclude(snapshot: Snapshot, decision: Decision, verdict: Verdict, outcome:
             reply_tokens=F("reply_tokens") + verdict.use.reply,
             **_cost(snapshot, verdict.use.cost),
         )
-    total = (iteration.ended_at - iteration.started_at).total_seconds() * 1000
-    iteration.own_ms = max(0, round(total))
+    if was != "pause":  # a pause is the person's time, and what came before it has been counted
+        iteration.own_ms = _own_ms(iteration)
     iteration.save()
     _leave(snapshot, verdict, outcome)
+
+
+def _own_ms(iteration: Iteration) -> int:
+    """From the reply to the end of the iteration, without the time that tools took."""
+    ran = iteration.calls.filter(started_at__isnull=False, ended_at__isnull=False)
+    times = ran.values_list("started_at", "ended_at")
+    tools = sum((ended - started).total_seconds() for started, ended in times if started and ended)
+    whole = ((iteration.ended_at or timezone.now()) - iteration.started_at).total_seconds()
+    return max(0, round((whole - tools) * 1000))
 
 
 def note_memory(turn_id: UUID, receipts: list[dict[str, Any]]) -> None:
