@@ -88,7 +88,8 @@ class MemoryRecordAdmin(ModelAdmin):
     # ---- finding ----
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryRecord]:
-        return super().get_queryset(request).defer("vector")
+        rows: QuerySet[MemoryRecord] = super().get_queryset(request).defer("vector")
+        return rows
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[MemoryRecord], search_term: str
@@ -102,7 +103,7 @@ class MemoryRecordAdmin(ModelAdmin):
         return found, distinct
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        response = super().changelist_view(request, {**(extra_context or {}), "drift": outbox.drift()})
+        response: HttpResponse = super().changelist_view(request, {**(extra_context or {}), "drift": outbox.drift()})
         shown = getattr(response, "context_data", None)
         if shown and "cl" in shown:
             owners: dict[int, int] = {}
@@ -116,7 +117,8 @@ class MemoryRecordAdmin(ModelAdmin):
         row = self.get_object(request, object_id)
         if row is not None and request.method == "GET":
             saw(request, row.user_id, "opened")
-        return super().change_view(request, object_id, *args, **kwargs)
+        response: HttpResponse = super().change_view(request, object_id, *args, **kwargs)
+        return response
 
     # ---- changing ----
 
