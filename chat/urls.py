@@ -7,6 +7,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from chat import model_view, views
+from chat.document_urls import document_urlpatterns
 from chat.panel_urls import panel_urlpatterns
 from chat.sign_in import OneTimeLink, SignIn
 
@@ -29,4 +30,5 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("enter/", OneTimeLink.as_view(), name="enter"),
     *panel_urlpatterns,
+    *document_urlpatterns,
 ]

@@ -157,6 +157,11 @@ def export(user_id: int) -> dict[str, Any]:
 
 def in_words(counts: dict[str, int]) -> list[str]:
     """A receipt's lines, as a person reads them."""
+    return [f"{number} {name_of(name)}" for name, number in counts.items() if number]
+
+
+def name_of(name: str) -> str:
+    """What is counted under this name, in words."""
     words = {
         "memories": _("memories"),
         "merged": _("memories built on them"),
@@ -165,13 +170,12 @@ def in_words(counts: dict[str, int]) -> list[str]:
         "vectors": _("vectors in the search index"),
         "state": _("values in conversation states"),
         "messages": _("sentences in messages"),
-        "summaries": _("sentences in summaries"),
+        "summaries": _("sentences in titles and summaries"),
         "contexts": _("passages in stored contexts and receipts"),
         "calls": _("passages in tool calls and approvals"),
         "plans": _("passages in plans"),
-        "learnt_again": _("marks against learning it again"),
     }
-    return [f"{number} {words.get(name, name)}" for name, number in counts.items() if number]
+    return words.get(name, name)
 
 
 # ---- inside ------------------------------------------------------------------------------------------

@@ -79,17 +79,25 @@ def surface(text: str, when: datetime) -> Surface:
 
 
 def surfaces(texts: Sequence[tuple[str, datetime]]) -> list[Surface]:
-    words = [lexical.joined(lexical.tokens(f"{text} {date_words(when)} {asked_by(text)}")) for text, when in texts]
+    words = [f"{text} {date_words(when)} {asked_by(text)}" for text, when in texts]
+    return _made([text for text, _when in texts], words)
+
+
+def bare_surfaces(texts: Sequence[str]) -> list[Surface]:
+    """Of passages: found by nothing but their own words."""
+    return _made(texts, texts)
+
+
+def _made(texts: Sequence[str], words: Sequence[str]) -> list[Surface]:
+    tokens = [lexical.joined(lexical.tokens(text)) for text in words]
     try:
         maker = embedder()
-        vectors = maker.embed_passages([text for text, _when in texts])
+        vectors = maker.embed_passages(texts)
         key = maker.key
     except EmbedderDown as fault:
         log.warning("Kept without a vector: %s", fault)
-        return [Surface(tokens=tokens, blob=None, key="") for tokens in words]
-    return [
-        Surface(tokens=tokens, blob=to_blob(vector), key=key) for tokens, vector in zip(words, vectors, strict=True)
-    ]
+        return [Surface(tokens=found, blob=None, key="") for found in tokens]
+    return [Surface(tokens=found, blob=to_blob(vector), key=key) for found, vector in zip(tokens, vectors, strict=True)]
 
 
 def asked_by(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Count, Max, Q
 
-from memory import near, records
+from memory import documents, near, records, removals
 from memory.embed import embedder, from_blob
 from memory.errors import EmbedderDown, IndexDown
 from memory.index import OWN_FROM, Index, Row, collection_name, index, names
@@ -30,6 +30,7 @@ SPACES: tuple[tuple[str, type[MemoryRecord] | type[Chunk]], ...] = (("mem", Memo
 State = MemoryRecord.Index
 log = logging.getLogger(__name__)
 _round = threading.Lock()
+_noticed: dict[str, str] = {}  # table -> the embedder its rows were last compared with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +119,22 @@ def mend() -> Drained:
     return Drained(rebuilt=True)
 
 
+def mend_soon() -> bool:
+    """Rebuild now when that takes a moment; else have the background do it. Raises IndexDown."""
+    if sum(rows_wanted(model).count() for _space, model in SPACES) <= SMALL:
+        mend()
+        return True
+    index().suspect = True
+    return False
+
+
+def waiting() -> int:
+    """How many rows and removals the index has not taken in yet."""
+    states = [State.PENDING, State.REMOVE]
+    rows = sum(model.objects.filter(index_state__in=states).count() for _space, model in SPACES)
+    return rows + IndexRemoval.objects.count()
+
+
 def order_rebuild() -> None:
     """For a process that may not open the index: mark every row, so that the process that holds it does the work."""
     for _space, model in SPACES:
@@ -135,11 +152,13 @@ def re_embed(most: int = EMBED_BATCH) -> int:
     done = 0
     for _space, model in SPACES:
         key = embedder().key
+        _notice(model, key)
         # Newest first: they are the likeliest to be asked for.
-        rows = list(rows_wanted(model).exclude(vector_key=key).order_by("-created_at")[: most - done])
+        waiting = rows_wanted(model).filter(index_state=State.PENDING).exclude(vector_key=key)
+        rows = list(waiting.order_by("-created_at")[: most - done])
         if not rows:
             continue
-        made = near.surfaces([(row.text, row.created_at) for row in rows])
+        made = _surfaces(rows)
         if made[0].blob is None:
             raise EmbedderDown("The embedder cannot be used now.")
         with transaction.atomic():
@@ -151,6 +170,20 @@ def re_embed(most: int = EMBED_BATCH) -> int:
             _tell_shelves(model, rows)
         done += len(rows)
     return done
+
+
+def _notice(model: type[MemoryRecord] | type[Chunk], key: str) -> None:
+    """At the first round, and when the embedder is another one: all rows of other embedders wait to be made anew."""
+    if _noticed.get(model.__name__) != key:
+        rows_wanted(model).exclude(vector_key=key).update(index_state=State.PENDING)
+        _noticed[model.__name__] = key
+
+
+def _surfaces(rows: Sequence[Any]) -> list[near.Surface]:
+    """A passage of a document is found by its heading too, and by no date."""
+    if isinstance(rows[0], MemoryRecord):
+        return near.surfaces([(row.text, row.created_at) for row in rows])
+    return near.bare_surfaces([documents.surface_text(row.heading, row.text) for row in rows])
 
 
 def progress() -> tuple[int, int]:
@@ -238,7 +271,7 @@ def _take_out(chroma: Index) -> int:
         return 0
     chroma.remove(ids)
     # Those to be erased stay on the list until their traces are out of the files too.
-    IndexRemoval.objects.filter(id__in=[id_ for id_, erase in gone if not erase]).delete()
+    removals.done(id_ for id_, erase in gone if not erase)
     for model, rows in retired.items():
         for row in rows:
             model.objects.filter(id=row.id, revision=row.revision).update(index_state=State.OUT)
@@ -311,7 +344,7 @@ def _erase_traces() -> bool:
     rebuild()
     _erased = time.monotonic()
     if empty_log():
-        IndexRemoval.objects.filter(id__in=marked).delete()
+        removals.done(marked)
     return True
 
 
@@ -379,3 +412,4 @@ def reset_clocks() -> None:
     """Check and erase at the next round, as after a start."""
     global _checked, _erased
     _checked = _erased = 0.0
+    _noticed.clear()

@@ -1,6 +1,6 @@
 """Remember, correct, retire, restore and merge memories; the person's mode.
 
-text -> Receipt.  Touches: *writer* of MemoryRecord, RecordEdit, UserMemory and IndexRemoval; facts, tombstones.
+text -> Receipt.  Touches: *writer* of MemoryRecord, RecordEdit and UserMemory; facts, tombstones.
 
 Every change raises the person's revision in the same transaction, so that no process ranks with an old copy, and
 leaves the row pending for the index. The text is embedded before the transaction: an endpoint may be slow.
@@ -17,10 +17,10 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memory import facts, near, statements, tombstones
+from memory import facts, near, removals, statements, tombstones
 from memory.kinds import registry
 from memory.kinds.base import Kind
-from memory.models import IndexRemoval, MemoryRecord, RecordEdit, UserMemory
+from memory.models import MemoryRecord, RecordEdit, UserMemory
 from memory.near import Surface
 from memory.redaction import Blotter
 from memory.secrets import secret_in
@@ -482,9 +482,10 @@ def _erase(ids: Sequence[UUID], user_id: int, *, erase: bool) -> int:
     next_revision(user_id, forgets=True)
     gone = list(_owned(user_id).filter(id__in=ids).values_list("id", flat=True))
     facts.erase(user_id, gone)
-    removals = [IndexRemoval(id=id_, user_id=user_id, erase=erase) for id_ in gone]
-    IndexRemoval.objects.bulk_create(removals, ignore_conflicts=True)
-    MemoryRecord.objects.filter(user_id=user_id, id__in=gone).delete()
+    removals.note(user_id, gone, erase=erase)
+    rows = MemoryRecord.objects.filter(user_id=user_id, id__in=gone)
+    rows.removals_noted = True  # type: ignore[attr-defined]
+    rows.delete()
     return len(gone)
 
 

@@ -3,8 +3,7 @@
 Touches: nothing (pure).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -136,4 +135,17 @@ class Passage:
     text: str
     score: float
     link: str  # opens at the place
-    parts: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """Where it stands, in short: "report.pdf, p. 3, Costs › Travel"."""
+        page = f"p. {self.page}" if self.page else ""
+        return ", ".join(part for part in (self.document, page, self.heading) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a search of the documents brought."""
+
+    passages: tuple[Passage, ...] = ()
+    notice: str = ""

@@ -72,7 +72,7 @@ def tables_with(marker: str) -> list[str]:
 
 
 def _readable(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes | memoryview) else str(value)
+    return bytes(value).decode("utf-8", "replace") if isinstance(value, bytes | memoryview) else str(value)
 
 
 @pytest.mark.django_db

@@ -152,7 +152,7 @@ def test_without_an_embedder_words_still_find_it_and_the_person_is_told(
     alice: Any, tell: Tell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tell("I like oolong tea")
-    monkeypatch.setattr("memory.recall.embedder", Broken)
+    monkeypatch.setattr("memory.search.embedder", Broken)
     found = recall(alice.id, "oolong tea", limit=5, floor=0.27)
     assert [item.text for item in found.shown] == ["I like oolong tea"]
     assert "words" in found.notice
@@ -346,7 +346,7 @@ def test_another_embedder_is_noticed_and_everything_embedded_anew(
         key = "hashed-small"
         size = 64
 
-    for module in ("memory.recall", "memory.near", "memory.outbox"):
+    for module in ("memory.search", "memory.near", "memory.outbox"):
         monkeypatch.setattr(f"{module}.embedder", Smaller)
     assert ask("oolong tea", floor=0.2) == ["I like oolong tea"]  # by its words, and nothing is lost
     assert outbox.progress() == (0, 2)

@@ -73,7 +73,7 @@ def test_one_bad_change_refuses_the_whole_patch_and_names_every_fault(talk: Conv
     good: dict[str, Any] = {"op": "set", "name": "good", "kind": "fact", "value": 1}
     bad: list[dict[str, Any]] = [{"op": "set", "name": name, "kind": "x", "value": 1} for name in ("b1", "b2")]
     with pytest.raises(SlotRefused) as refusal:
-        slots.patch(talk.id, [good, *bad], by="agent")
+        slots.patch(talk.id, list[Any]([good, *bad]), by="agent")
     assert len(refusal.value.faults) == 2
     assert values(talk) == {}
 
