@@ -79,7 +79,13 @@ async def raw(calls: int) -> float:
         reply = await llm.reply(Request(messages=tuple(messages), tools=(tool,), must_call=True, max_tokens=500))
         made = reply.calls[0]
         messages += [
-            {"role": "assistant", "content": "", "tool_calls": [{"id": made.id, "type": "function", "function": {"name": made.name, "arguments": made.arguments}}]},
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [
+                    {"id": made.id, "type": "function", "function": {"name": made.name, "arguments": made.arguments}}
+                ],
+            },
             {"role": "tool", "tool_call_id": made.id, "content": "12"},
         ]
     return time.perf_counter() - started
@@ -108,7 +114,10 @@ async def first_token(user: User) -> tuple[float, float]:
                 if '"answer": "w' in text.replace('":"', '": "') and not first.done():
                     first.set_result((time.perf_counter() - started) * 1000)
 
-            await llm.reply(Request(messages=tuple(body["messages"]), tools=tuple(body["tools"]), must_call=True, max_tokens=500), on_call=seen_call)
+            await llm.reply(
+                Request(messages=tuple(body["messages"]), tools=tuple(body["tools"]), must_call=True, max_tokens=500),
+                on_call=seen_call,
+            )
             direct.append(await first)
     return statistics.median(over_ws), statistics.median(direct)
 
@@ -135,7 +144,9 @@ async def main() -> None:
     user = await in_db(User.objects.create_user, "bench")
     await turn(user, 3)
     await raw(3)
-    print("| calls in the turn | ms per iteration | raw loop | times raw | queries per iteration | KB written per iteration | prompt tokens of the turn | append-everything loop |")
+    print(
+        "| calls in the turn | ms per iteration | raw loop | times raw | queries per iteration | KB written per iteration | prompt tokens of the turn | append-everything loop |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for calls in (10, 30):
         times, floors = [], []
@@ -151,7 +162,10 @@ async def main() -> None:
         await in_db(_checkpoint)
         kilobytes = (size() - before) / 1024 / ended.iterations_used
         ours, floor = statistics.median(times) * 1000, statistics.median(floors) * 1000
-        print(f"| {calls} | {ours:.1f} | {floor:.1f} | {ours / floor:.1f} | {queries:.0f} | {kilobytes:.1f} | {quarter(llm):,} | {28_895 if calls == 30 else 4_263:,} |", flush=True)
+        print(
+            f"| {calls} | {ours:.1f} | {floor:.1f} | {ours / floor:.1f} | {queries:.0f} | {kilobytes:.1f} | {quarter(llm):,} | {28_895 if calls == 30 else 4_263:,} |",
+            flush=True,
+        )
     over_ws, direct = await first_token(user)
     print(f"\nFirst token: {over_ws:.1f} ms on the page by websocket, {direct:.1f} ms from the endpoint directly.")
 
