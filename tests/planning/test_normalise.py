@@ -108,7 +108,7 @@ def test_a_result_that_a_step_cannot_do_without_gets_its_step() -> None:
 
 def test_a_step_that_only_decides_is_folded_away() -> None:
     plan = meant(draft(WEATHER, ("Check whether it rains", "get_weather"), BOOK))
-    assert [step.title for step in plan.steps][0] == "Check the weather" and tools_of(plan).count("get_weather") == 1
+    assert plan.steps[0].title == "Check the weather" and tools_of(plan).count("get_weather") == 1
 
 
 def test_a_task_without_a_rule_gets_no_condition() -> None:
