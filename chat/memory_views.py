@@ -19,7 +19,7 @@ from django.views.decorators.http import require_GET, require_POST
 from chat import events, panel_memory, words
 from chat.owned import PersonRequest, conversation_of, signed_in
 from chat.panel_views import CONFLICT, REFUSED, show
-from memory import forget, records
+from memory import accesses, forget, records
 from memory.models import MemoryRecord, UserMemory
 from memory.types import Receipt
 
@@ -126,6 +126,7 @@ def listing(request: PersonRequest, said: Said, part: str = "") -> HttpResponse:
         "forgetting": previewed(request) if request.method == "GET" else None,
         "mode": records.mode(request.user.pk),
         "modes": UserMemory.Mode.choices,
+        "accesses": accesses.of(request.user.pk, 20),
     }
     return render(request, f"memories/page.html{part}", context, status=said.status)
 

@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 
 def _now_us() -> int:
@@ -244,6 +245,23 @@ class MemoryAccess(models.Model):
 
     def __str__(self) -> str:
         return f"{self.staff_name} {self.action} {self.count}"
+
+    @property
+    def words(self) -> str:
+        """What was done, for the person."""
+        done = {
+            "listed": _("saw in a list"),
+            "searched": _("found by a search"),
+            "opened": _("opened"),
+            "edited": _("corrected"),
+            "retired": _("retired"),
+            "restored": _("restored"),
+            "merged": _("merged"),
+            "unmerged": _("took apart again"),
+            "forgot": _("forgot for good"),
+        }.get(self.action, self.action)
+        many = ngettext("%(n)d memory", "%(n)d memories", self.count) % {"n": self.count}
+        return f"{done}: {many}"
 
 
 class Document(models.Model):

@@ -73,7 +73,7 @@ def test_one_bad_change_refuses_the_whole_patch_and_names_every_fault(talk: Conv
     good: dict[str, Any] = {"op": "set", "name": "good", "kind": "fact", "value": 1}
     bad: list[dict[str, Any]] = [{"op": "set", "name": name, "kind": "x", "value": 1} for name in ("b1", "b2")]
     with pytest.raises(SlotRefused) as refusal:
-        slots.patch(talk.id, list[Any]([good, *bad]), by="agent")
+        slots.patch(talk.id, [good, *bad], by="agent")
     assert len(refusal.value.faults) == 2
     assert values(talk) == {}
 
@@ -90,7 +90,7 @@ def test_an_attribute_of_an_unknown_entity_is_refused(talk: Conversation) -> Non
 
 
 def test_a_value_may_point_at_an_entity_of_the_same_patch(talk: Conversation) -> None:
-    changes = [
+    changes: list[dict[str, Any]] = [
         {"op": "set", "name": "hotel", "kind": "entity", "value": {"name": "Tang"}},
         {"op": "set", "name": "next", "kind": "todo", "value": ["book", {"ref": "hotel"}]},
     ]
