@@ -4,8 +4,7 @@ finished Plan -> PlanTemplate -> a filled draft.  Touches: its table; reads plan
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
 from uuid import UUID
 
 from planning import plans
@@ -15,50 +14,74 @@ from planning.models import PlanTemplate
 # What differs from one use to the next: dates, numbers, quoted words.
 BLANK = re.compile(
     r"\d{4}-\d{2}-\d{2}|\d{1,2}月\d{1,2}[日号]|(?:January|February|March|April|May|June|July|August|September|October|"
-    r"November|December) \d{1,2}|\"[^\"]+\"|“[^”]+”|\b\d+(?:\.\d+)?\b"
+    r"November|December) \d{1,2}\b|\"[^\"]+\"|“[^”]+”|(?<![A-Za-z0-9_.])\d+(?:\.\d+)?(?![A-Za-z0-9_])"
 )
-WORD = re.compile(r"[a-z]{3,}|[\u4e00-\u9fff]")
+# They are in every request, so they make no two of them alike.
+ASIDE = set(
+    "the and for from then that this with please what when can could would you your have into its get tell".split()
+)
+ASIDE |= set("的了请把我你在是一个有和就给帮下")
 ALIKE = 0.5  # share of the words of the shorter goal
+OFFERED = 3  # at most
+LINE_CHARS = 400  # of one kept plan as the model reads it
 
 
 def keep(turn_id: UUID, user_id: int, name: str) -> PlanTemplate:
-    """Keep the plan of a turn, its exact values turned into blanks. Raises ValueError without a plan."""
+    """Keep the plan of a turn, its exact values turned into blanks. Raises ValueError without a plan, or a done step."""
     plan = plans.current(turn_id)
-    if plan is None:
-        raise ValueError("There is no plan to keep.")
+    done = [step for step in plan.steps if step.status == "done"] if plan else []
+    if plan is None or not done:
+        raise ValueError("There is no finished plan to keep.")
     blanks: dict[str, str] = {}
     goal = _blanked(plan.goal, blanks)
-    number = {step.key: step.index for step in plan.steps}
+    number = {step.key: index for index, step in enumerate(done, 1)}
     steps = [
         {
             "title": _blanked(step.title, blanks),
             "tool": step.tools[0] if step.tools else "",
+            "also": list(step.tools[1:]),
             "after": [number[key] for key in step.depends_on if key in number],
+            "checks": [{"kind": "judge", **check.params} for check in step.checks if check.kind == "judge"],
         }
-        for step in plan.steps
-        if step.status != "skipped"
+        for step in done
     ]
     return PlanTemplate.objects.create(
-        user_id=user_id, name=name, goal=goal, steps=steps, blanks=sorted(blanks.values())
+        user_id=user_id, name=name.strip()[:120] or goal[:120], goal=goal, steps=steps, blanks=sorted(blanks.values())
     )
 
 
 def similar(user_id: int, goal: str) -> list[PlanTemplate]:
     """The person's templates whose goal shares half of its words, best first, at most three."""
-    words = _words(goal)
+    said = _words(goal)
     rated = []
     for template in PlanTemplate.objects.filter(user_id=user_id).order_by("-id")[:200]:
         theirs = _words(template.goal)
-        share = len(words & theirs) / max(1, min(len(words), len(theirs)))
+        share = len(said & theirs) / max(1, min(len(said), len(theirs)))
         if share >= ALIKE:
             rated.append((share, template))
-    return [template for _share, template in sorted(rated, key=lambda pair: -pair[0])[:3]]
+    return [template for _share, template in sorted(rated, key=lambda pair: -pair[0])[:OFFERED]]
+
+
+def values_in(template: PlanTemplate, goal: str) -> dict[str, str]:
+    """What a new goal says for the blanks, where it has as many values of the same kinds in the same order."""
+    wanted = list(dict.fromkeys(re.findall(r"\{(\w+)\}", template.goal)))
+    given = list(dict.fromkeys(BLANK.findall(goal)))
+    kinds = [name.rsplit("_", 1)[0] for name in wanted]
+    return dict(zip(wanted, given, strict=True)) if kinds == [_kind(value) for value in given] else {}
 
 
 def fill(template: PlanTemplate, values: Mapping[str, str]) -> PlanDraft:
     """The template as a draft; a blank without a value stays, in braces, for the model to fill."""
     steps = [{**step, "title": _filled(step["title"], values)} for step in template.steps]
     return PlanDraft.model_validate({"steps": steps})
+
+
+def lines(user_id: int, goal: str) -> list[dict[str, Any]]:
+    """What the model may be offered before it plans: the steps that worked for a similar goal, with its values."""
+    return [
+        {"name": template.name, "steps": [_filled(step["title"], values_in(template, goal)) for step in template.steps]}
+        for template in similar(user_id, goal)
+    ]
 
 
 def forget(user_id: int, template_id: int) -> None:
@@ -70,11 +93,15 @@ def _blanked(text: str, blanks: dict[str, str]) -> str:
 
     def name(match: re.Match[str]) -> str:
         value = match.group()
-        kind = "date" if re.search(r"[-月]|[A-Z]", value) and any(c.isdigit() for c in value) else "value"
-        blanks.setdefault(value, f"{kind}_{len(blanks) + 1}")
+        blanks.setdefault(value, f"{_kind(value)}_{len(blanks) + 1}")
         return "{" + blanks[value] + "}"
 
     return BLANK.sub(name, text)
+
+
+def _kind(value: str) -> str:
+    """A blank is named for what goes into it: a date or another value."""
+    return "date" if words.dates(value) else "value"
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
@@ -82,9 +109,9 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def _words(text: str) -> set[str]:
-    return set(WORD.findall(re.sub(r"\{\w+\}", " ", text.casefold())))
-
-
-def lines(user_id: int, goal: str) -> list[dict[str, Any]]:
-    """What the model is offered before it plans."""
-    return [{"name": t.name, "steps": [step["title"] for step in t.steps]} for t in similar(user_id, goal)]
+    """Words of weight: of three letters or more, or a pair of Chinese characters."""
+    plain = re.sub(r"\{\w+\}", " ", text.casefold())
+    pairs = {
+        pair for run in re.findall(r"[\u4e00-\u9fff]+", plain) for pair in map("".join, zip(run, run[1:], strict=False))
+    }
+    return set(re.findall(r"[a-z]{3,}", plain)) | pairs
