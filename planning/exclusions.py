@@ -5,11 +5,15 @@ text, reason -> Exclusion, passed on to every later plan of the conversation unt
 
 from uuid import UUID
 
+from django.db import transaction
 from django.utils import timezone
 
 from planning.models import Exclusion
 
+MOST = 300  # characters
 
+
+@transaction.atomic
 def rule_out(
     conversation_id: UUID,
     text: str,
@@ -18,20 +22,25 @@ def rule_out(
     author: str = "agent",
     iteration: int | None = None,
 ) -> Exclusion:
-    """The same words twice are one exclusion."""
-    same = Exclusion.objects.filter(conversation_id=conversation_id, text__iexact=text[:300], lifted_at=None).first()
+    """The same words twice are one exclusion, until it is lifted. Raises ValueError without words."""
+    text = " ".join(text.split())[:MOST]
+    if not text:
+        raise ValueError("Say what is ruled out.")
+    same = Exclusion.objects.filter(conversation_id=conversation_id, text__iexact=text, lifted_at=None).first()
     return same or Exclusion.objects.create(
         conversation_id=conversation_id,
-        text=text[:300],
-        reason=reason,
-        evidence=evidence,
+        text=text,
+        reason=reason[:1_000],
+        evidence=evidence[:1_000],
         author=author,
         iteration=iteration,
     )
 
 
 def edit(exclusion_id: int, text: str) -> None:
-    Exclusion.objects.filter(id=exclusion_id).update(text=text[:300], author="person")
+    """In the person's words from now on. Blank words change nothing: to lift it is another act."""
+    if text := " ".join(text.split())[:MOST]:
+        Exclusion.objects.filter(id=exclusion_id).update(text=text, author="person")
 
 
 def lift(exclusion_id: int) -> None:

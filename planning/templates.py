@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 from uuid import UUID
 
-from planning import plans
+from planning import plans, words
 from planning.drafts import PlanDraft
 from planning.models import PlanTemplate
 
@@ -27,14 +27,14 @@ LINE_CHARS = 400  # of one kept plan as the model reads it
 
 
 def keep(turn_id: UUID, user_id: int, name: str) -> PlanTemplate:
-    """Keep the plan of a turn, its exact values turned into blanks. Raises ValueError without a plan, or a done step."""
+    """Keep the plan of a turn, its exact values turned into blanks. Raises ValueError without a plan."""
     plan = plans.current(turn_id)
-    done = [step for step in plan.steps if step.status == "done"] if plan else []
-    if plan is None or not done:
-        raise ValueError("There is no finished plan to keep.")
+    if plan is None:
+        raise ValueError("There is no plan to keep.")
     blanks: dict[str, str] = {}
     goal = _blanked(plan.goal, blanks)
-    number = {step.key: index for index, step in enumerate(done, 1)}
+    used = [step for step in plan.steps if step.status != "skipped"]
+    number = {step.key: index for index, step in enumerate(used, 1)}
     steps = [
         {
             "title": _blanked(step.title, blanks),
@@ -43,10 +43,10 @@ def keep(turn_id: UUID, user_id: int, name: str) -> PlanTemplate:
             "after": [number[key] for key in step.depends_on if key in number],
             "checks": [{"kind": "judge", **check.params} for check in step.checks if check.kind == "judge"],
         }
-        for step in done
+        for step in used
     ]
     return PlanTemplate.objects.create(
-        user_id=user_id, name=name.strip()[:120] or goal[:120], goal=goal, steps=steps, blanks=sorted(blanks.values())
+        user_id=user_id, name=name, goal=goal, steps=steps, blanks=sorted(blanks.values())
     )
 
 
@@ -58,30 +58,24 @@ def similar(user_id: int, goal: str) -> list[PlanTemplate]:
         theirs = _words(template.goal)
         share = len(said & theirs) / max(1, min(len(said), len(theirs)))
         if share >= ALIKE:
-            rated.append((share, template))
-    return [template for _share, template in sorted(rated, key=lambda pair: -pair[0])[:OFFERED]]
+            rated.append((share, len(said & theirs), template))
+    return [template for *_rank, template in sorted(rated, key=lambda item: item[:2], reverse=True)[:OFFERED]]
 
 
-def values_in(template: PlanTemplate, goal: str) -> dict[str, str]:
-    """What a new goal says for the blanks, where it has as many values of the same kinds in the same order."""
-    wanted = list(dict.fromkeys(re.findall(r"\{(\w+)\}", template.goal)))
-    given = list(dict.fromkeys(BLANK.findall(goal)))
-    kinds = [name.rsplit("_", 1)[0] for name in wanted]
-    return dict(zip(wanted, given, strict=True)) if kinds == [_kind(value) for value in given] else {}
+def lines(user_id: int, goal: str, tools: Collection[str]) -> tuple[str, ...]:
+    """What the model may be offered before it plans: one line for each plan whose tools are all there still."""
+    found = []
+    for template in similar(user_id, goal):
+        if all(step["tool"] in tools for step in template.steps):
+            steps = [f"{n} {step['title']} ({step['tool']})" for n, step in enumerate(template.steps, 1)]
+            found.append(f"{' '.join(template.name.split())}: {'; '.join(steps)}"[:LINE_CHARS])
+    return tuple(found)
 
 
 def fill(template: PlanTemplate, values: Mapping[str, str]) -> PlanDraft:
     """The template as a draft; a blank without a value stays, in braces, for the model to fill."""
     steps = [{**step, "title": _filled(step["title"], values)} for step in template.steps]
     return PlanDraft.model_validate({"steps": steps})
-
-
-def lines(user_id: int, goal: str) -> list[dict[str, Any]]:
-    """What the model may be offered before it plans: the steps that worked for a similar goal, with its values."""
-    return [
-        {"name": template.name, "steps": [_filled(step["title"], values_in(template, goal)) for step in template.steps]}
-        for template in similar(user_id, goal)
-    ]
 
 
 def forget(user_id: int, template_id: int) -> None:
@@ -109,9 +103,5 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def _words(text: str) -> set[str]:
-    """Words of weight: of three letters or more, or a pair of Chinese characters."""
     plain = re.sub(r"\{\w+\}", " ", text.casefold())
-    pairs = {
-        pair for run in re.findall(r"[\u4e00-\u9fff]+", plain) for pair in map("".join, zip(run, run[1:], strict=False))
-    }
-    return set(re.findall(r"[a-z]{3,}", plain)) | pairs
+    return set(re.findall(r"[a-z]{3,}|[\u4e00-\u9fff]", plain)) - ASIDE
