@@ -21,6 +21,7 @@ from memory.chunking import cut
 from memory.embed import embedder
 from memory.errors import DocumentRefused, EmbedderDown
 from memory.models import Chunk, Document, UserMemory
+from memory.rows import of_ids
 from memory.text import clean
 from memory.types import Found, Passage
 
@@ -143,8 +144,8 @@ def find(user_id: int, query: str, *, conversation_id: UUID | str | None = None,
         notices=notices,
     )  # fmt: skip
     least = settings.AGENT_RECALL_FLOOR * (1.0 if vector is not None else 0.6)
-    scores = {hit.id: hit.semantic + hit.lexical for hit in hits if hit.semantic + hit.lexical >= least}
-    rows = Chunk.objects.filter(user_id=user_id, id__in=scores, document_id__in=names).defer("vector", "tokens")
+    scores = {hit.id: hit.semantic + hit.lexical for hit in hits.best if hit.semantic + hit.lexical >= least}
+    rows = of_ids(Chunk, user_id, scores).filter(document_id__in=names).defer("vector", "tokens")
     best = sorted(rows, key=lambda row: -scores[row.id])[:limit]
     return Found(
         passages=tuple(

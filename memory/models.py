@@ -150,6 +150,11 @@ class MemoryRecord(Searchable):
         # Not the text: this lands in logs and in the admin's history, where forgetting does not reach.
         return f"{self.kind} {str(self.id)[:8]}"
 
+    @property
+    def is_over(self) -> bool:
+        """Past its time, whether or not it has been swept yet."""
+        return self.expires_at is not None and self.expires_at <= timezone.now()
+
 
 class IndexRemoval(models.Model):
     """A vector to be taken out of the index whose row is gone already."""

@@ -21,6 +21,7 @@ from memory import lexical, names, statements
 from memory.embed import embedder, from_blob, to_blob
 from memory.errors import EmbedderDown
 from memory.models import MemoryRecord, UserMemory
+from memory.rows import of_ids
 from memory.shelf import shelf
 from memory.text import digest
 
@@ -119,7 +120,8 @@ def look(state: UserMemory, text: str, found_by: Surface, beside: UUID | None = 
     if same := mine.filter(digest=digest(user_id, text)).first():
         return Found(same=same)
     scores = _nearest(state, found_by)
-    rows = [row for row in mine.filter(id__in=list(scores), status="live").defer("vector") if row.id != beside]
+    close = of_ids(MemoryRecord, user_id, list(scores)).filter(status="live").defer("vector")
+    rows = [row for row in close if row.id != beside and not row.is_over]
     rows.sort(key=lambda row: -scores[row.id])
     for row in rows:
         if says_the_same(text, row.text) and scores[row.id] >= CLOSE:
@@ -165,6 +167,6 @@ def _nearest(state: UserMemory, found_by: Surface) -> dict[UUID, float]:
         terms = dict.fromkeys(found_by.tokens.split(), 1.0)
         words = np.where(held.alive, held.coverage(terms), -1.0)
         wanted = [held.ids[position] for position in np.argsort(-words)[: LOOKED_AT * 2] if words[position] > 0]
-    rows = MemoryRecord.objects.filter(user_id=state.user_id, id__in=wanted, vector_key=found_by.key)
+    rows = of_ids(MemoryRecord, state.user_id, wanted).filter(vector_key=found_by.key)
     pairs = rows.values_list("id", "vector")
     return {id_: float(from_blob(blob) @ vector) for id_, blob in pairs if blob and len(blob) == len(vector) * 2}

@@ -19,11 +19,13 @@ from memory import search
 from memory.embed import Vectors
 from memory.kinds import registry
 from memory.models import MemoryRecord, UserMemory
+from memory.rows import of_ids
 from memory.search import Hit
 from memory.types import Recall, Recalled
 
 KEPT = 20  # candidates on the receipt
 MOST_PINNED = 10
+SHOWN = ("id", "kind", "text", "source", "created_at", "pinned")  # columns of a row that is shown
 WORDS_ALONE = 0.6  # of the floor, when there are no vectors: only the smaller half of the score is left
 
 
@@ -45,7 +47,7 @@ def recall(
     notices: list[str] = []
     vector, key = search.vector_of(query, vector, notices)
     lives = {name: kind.half_life for name, kind in registry.all_kinds().items()}
-    hits = search.hits(
+    found = search.hits(
         MemoryRecord,
         state,
         query,
@@ -56,7 +58,8 @@ def recall(
         count=max(limit * 3, KEPT),
         notices=notices,
     )
-    rows = _reload(user_id, hits, kinds, pinned)
+    hits = found.best
+    rows = _reload(user_id, [hit.id for hit in hits] + (list(found.pinned) if pinned else []), kinds)
     least = floor if vector is not None else floor * WORDS_ALONE
     recalls = _fates(rows, {hit.id: hit for hit in hits}, limit, least, pinned)
     ms = (time.perf_counter() - started) * 1000
@@ -70,16 +73,13 @@ def count_recalled(user_id: int, ids: Iterable[str | UUID]) -> None:
     )
 
 
-def _reload(user_id: int, hits: Sequence[Hit], kinds: Collection[str] | None, pinned: bool) -> list[MemoryRecord]:
+def _reload(user_id: int, ids: Collection[UUID], kinds: Collection[str] | None) -> list[MemoryRecord]:
     """The rows in force of this person, whatever was found: the one place that decides what may be shown."""
-    wanted = Q(id__in=[hit.id for hit in hits])
-    if pinned:
-        wanted |= Q(pinned=True)
-    rows = MemoryRecord.objects.filter(wanted, user_id=user_id, status=MemoryRecord.Status.LIVE)
+    rows = of_ids(MemoryRecord, user_id, ids).filter(status=MemoryRecord.Status.LIVE)
     rows = rows.filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()))
     if kinds is not None:
         rows = rows.filter(kind__in=kinds)
-    return list(rows.defer("tokens", "vector", "digest"))
+    return list(rows.only(*SHOWN))
 
 
 def _fates(rows: Sequence[MemoryRecord], hits: dict[UUID, Hit], limit: int, floor: float, pinned: bool) -> list[Recall]:

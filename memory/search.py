@@ -20,6 +20,7 @@ from memory.embed import Vectors, embedder, from_blob
 from memory.errors import EmbedderDown, IndexDown
 from memory.ids import uuids
 from memory.models import Chunk, MemoryRecord, UserMemory
+from memory.rows import of_ids
 from memory.shelf import Parts, Shelf, shelf
 
 OVERFETCH = 50  # from the index, some of which may be stale
@@ -37,6 +38,12 @@ class Hit:
     recency: float
     confidence: float
     total: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hits:
+    best: tuple[Hit, ...]  # by score
+    pinned: frozenset[UUID]  # rows the person pinned, whatever they score
 
 
 def vector_of(query: str, given: Vectors | None, notices: list[str]) -> tuple[Vectors | None, str]:
@@ -63,7 +70,7 @@ def hits(
     groups: Collection[str] | None,
     count: int,
     notices: list[str],
-) -> list[Hit]:
+) -> Hits:
     """The best rows, unfiltered by floor or status: SQL decides on those."""
     held = shelf(model, state, key)
     with held.lock:
@@ -73,7 +80,7 @@ def hits(
         parts = held.parts(vector, lexical.query_terms(query), lives, time.time(), groups)
         if near is not None and vector is not None:
             parts = _with_semantic(held, parts, vector, near)
-        return _best(held, parts, count)
+        return Hits(best=tuple(_best(held, parts, count)), pinned=frozenset(held.pinned))
 
 
 def _near(held: Shelf, vector: Vectors, key: str, notices: list[str]) -> set[UUID] | None:
@@ -105,7 +112,7 @@ def _with_semantic(held: Shelf, parts: Parts, vector: Vectors, near: set[UUID]) 
     """Score by meaning what the index named and what words found; all else keeps its lexical score and stays out."""
     words = np.argsort(-parts.total)[:OVERFETCH]
     wanted = near | {held.ids[position] for position in words if np.isfinite(parts.total[position])}
-    rows = held.model.objects.filter(user_id=held.user_id, id__in=wanted, vector_key=held.key)
+    rows = of_ids(held.model, held.user_id, wanted).filter(vector_key=held.key)
     semantic = parts.semantic.copy()
     total = np.full_like(parts.total, -np.inf)
     for id_, blob in rows.values_list("id", "vector"):

@@ -50,7 +50,9 @@ class Shelf:
         self.revision = 0
         self.ids: list[UUID] = []
         self.position: dict[UUID, int] = {}
-        self.groups: list[str] = []  # the kind of a memory, the document of a chunk
+        self.groups: dict[str, int] = {}  # the kind of a memory, the document of a chunk -> its number
+        self.group: NDArray[np.int32] = np.zeros(0, dtype=np.int32)  # of each row
+        self.pinned: set[UUID] = set()
         self.postings: dict[str, array[int]] = {}
         self.dead = 0
         self.with_vectors = True  # a large set is loaded without them while the index answers for it
@@ -70,13 +72,13 @@ class Shelf:
                 self.revision = state.revision
 
     def rows(self, since: int) -> list[tuple[Any, ...]]:
-        """id, tokens, created, group, confidence, live, vector: of all live rows, or of all that changed since."""
+        """id, tokens, created, group, confidence, live, pinned, vector: of all live rows, or all that changed since."""
         changed = self.model.objects.filter(user_id=self.user_id, revision__gt=since).order_by("created_at")
         if self.model is Chunk:
             fields = ["id", "tokens", "created_at", "document_id"]
         else:
             changed = changed if since else changed.filter(status=MemoryRecord.Status.LIVE)  # type: ignore[misc]
-            fields = ["id", "tokens", "created_at", "kind", "confidence", "status"]
+            fields = ["id", "tokens", "created_at", "kind", "confidence", "status", "pinned"]
         if not since:
             self.with_vectors = self.vectors_wanted or changed.count() <= settings.AGENT_EXACT_LIMIT
         # A vector of another embedder is not comparable: the row is found by its words until it is made anew.
@@ -86,10 +88,9 @@ class Shelf:
             else Value(None, output_field=BinaryField())
         )
         rows = changed.annotate(mine=mine).values_list(*fields, "mine")
-        live = MemoryRecord.Status.LIVE
-        return [
-            (*row[:4], 0.5, True, row[4]) if self.model is Chunk else (*row[:5], row[5] == live, row[6]) for row in rows
-        ]
+        if self.model is Chunk:
+            return [(*row[:4], 0.5, True, False, row[4]) for row in rows]
+        return [(*row[:5], row[5] == MemoryRecord.Status.LIVE, *row[6:]) for row in rows]
 
     def load_vectors(self) -> None:
         """Have all vectors here after all: the index cannot be used."""
@@ -102,6 +103,7 @@ class Shelf:
 
     def _take(self, rows: list[tuple[Any, ...]]) -> None:
         for row in rows:
+            self.pinned.discard(row[0])
             known = self.position.pop(row[0], None)
             if known is not None and self.alive[known]:
                 self.alive[known] = False
@@ -110,16 +112,19 @@ class Shelf:
         if not fresh:
             return
         first = len(self.ids)
-        for offset, (id_, tokens, _created, group, _confidence, _live, _vector) in enumerate(fresh):
+        numbers = [self.groups.setdefault(str(row[3]), len(self.groups)) for row in fresh]
+        for offset, (id_, tokens, _created, _group, _confidence, _live, pinned, _vector) in enumerate(fresh):
             self.position[id_] = first + offset
             self.ids.append(id_)
-            self.groups.append(str(group))
+            if pinned:
+                self.pinned.add(id_)
             for token in set(tokens.split()):
                 self.postings.setdefault(token, array("I")).append(first + offset)
+        self.group = np.concatenate([self.group, np.asarray(numbers, dtype=np.int32)])
         self.alive = np.concatenate([self.alive, np.ones(len(fresh), dtype=np.bool_)])
         self.created = np.concatenate([self.created, [row[2].timestamp() / DAY for row in fresh]])
         self.confidence = np.concatenate([self.confidence, np.asarray([row[4] for row in fresh], dtype=np.float32)])
-        self._take_vectors([row[6] for row in fresh])
+        self._take_vectors([row[7] for row in fresh])
 
     def _take_vectors(self, blobs: list[bytes | memoryview | None]) -> None:
         size = self.matrix.shape[1] or next((len(blob) // 2 for blob in blobs if blob), 0)
@@ -161,14 +166,14 @@ class Shelf:
         if vector is not None and self.matrix.shape[1] == len(vector):
             semantic = self.matrix @ vector
         lexical = score.LEXICAL * self.coverage(terms)
-        lives = np.asarray([half_lives.get(group, 365.0) for group in self.groups], dtype=np.float32)
+        lives = np.asarray([half_lives.get(name, 365.0) for name in self.groups], dtype=np.float32)
         age = np.maximum(now / DAY - self.created, 0).astype(np.float32)
-        recency = (score.RECENCY * np.exp2(-age / lives)).astype(np.float32) if count else semantic
+        recency = (score.RECENCY * np.exp2(-age / lives[self.group])).astype(np.float32) if count else semantic
         confidence = score.CONFIDENCE * (self.confidence - 0.5)
         total = semantic + lexical + recency + confidence
         allowed = self.alive
-        if groups is not None:
-            allowed = allowed & np.asarray([group in groups for group in self.groups], dtype=np.bool_)
+        if groups is not None and count:
+            allowed = allowed & np.asarray([name in groups for name in self.groups], dtype=np.bool_)[self.group]
         total = np.where(allowed, total, -np.inf).astype(np.float32)
         return Parts(semantic=semantic, lexical=lexical, recency=recency, confidence=confidence, total=total)
 
