@@ -35,15 +35,29 @@ from memory.index import index
 from memory.models import MemoryRecord
 from memory.recall import recall
 
-WHO = "my sister|my neighbour|the landlord|the team|our accountant|the plumber|a colleague|my cousin|the dentist|Ada".split("|")
+WHO = "my sister|my neighbour|the landlord|the team|our accountant|the plumber|a colleague|my cousin|the dentist|Ada".split(
+    "|"
+)
 DOES = "prefers|ordered|repaired|sold|recommends|forgot|keeps|returned|dislikes|is looking for".split("|")
-WHAT = "a red bicycle|the oak table|green tea|the blue folder|a window seat|the old printer|dark bread|the spare key|an invoice|a quiet hotel|the winter tyres|cat food|the tax form|a wooden boat|the second monitor".split("|")
-WHERE = "in Lyon|at the harbour|on the third floor|near the station|in the garage|at work|in May|before noon|for the trip|every week".split("|")
-QUESTIONS = ["who repaired the old printer at work?", "which seat does my cousin prefer", "invoice 4711", "green tea in May", "谁修好了打印机？"]
+WHAT = "a red bicycle|the oak table|green tea|the blue folder|a window seat|the old printer|dark bread|the spare key|an invoice|a quiet hotel|the winter tyres|cat food|the tax form|a wooden boat|the second monitor".split(
+    "|"
+)
+WHERE = "in Lyon|at the harbour|on the third floor|near the station|in the garage|at work|in May|before noon|for the trip|every week".split(
+    "|"
+)
+QUESTIONS = [
+    "who repaired the old printer at work?",
+    "which seat does my cousin prefer",
+    "invoice 4711",
+    "green tea in May",
+    "谁修好了打印机？",
+]
 
 
 def sentence(number: int, dice: random.Random) -> str:
-    return f"{dice.choice(WHO)} {dice.choice(DOES)} {dice.choice(WHAT)} {dice.choice(WHERE)}, note {number}".capitalize()
+    return (
+        f"{dice.choice(WHO)} {dice.choice(DOES)} {dice.choice(WHAT)} {dice.choice(WHERE)}, note {number}".capitalize()
+    )
 
 
 def fill(user: User, count: int, dice: random.Random) -> None:
