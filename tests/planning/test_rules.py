@@ -127,6 +127,23 @@ READ = [
     ("如果没有邮件，就结束，否则回复", "有邮件吗？", "回复", "结束"),
     ("如果有房就订，没房就换一家", "有房吗？", "订", "换一家"),
     ("如果价格超过500元就告诉我，不然直接订", "超过500元", "告诉我", "直接订"),
+    # when, once, as soon as; what only begins like one of them
+    ("When it rains, book a suite, otherwise a standard room.", "Does it rain?", SUITE, STANDARD),
+    ("When the total exceeds 100, email me; otherwise do nothing.", "exceed 100", "email me", "nothing"),
+    ("If rain: suite, else: standard", "rain", SUITE, STANDARD),
+    (
+        "If the result is greater than 400, save the word big to result.txt, otherwise save the word small to result.txt",
+        "Is the result greater than 400?",
+        "big to result.txt",
+        "small to result.txt",
+    ),
+    ("如果结果大于400，就把单词big存到result.txt，否则把单词small存到result.txt", "大于400", "big", "small"),
+    ("万一下雨就订套房，否则订标准间", "下雨吗？", "套房", "标准间"),
+    ("一旦下雨就订套房，否则订标准间", "下雨吗？", "套房", "标准间"),
+    ("只要下雨就订套房，否则订标准间", "下雨吗？", "套房", "标准间"),
+    ("当下雨时订套房，否则订标准间", "下雨吗？", "套房", "标准间"),
+    ("当天气不好时订套房，否则订标准间", "天气好吗？", "标准间", "套房"),
+    ("当天下雨时订套房，否则订标准间", "当天下雨吗？", "套房", "标准间"),
 ]
 
 UNSURE = [
