@@ -236,6 +236,6 @@ def test_what_comes_after_the_rule_is_no_part_of_its_last_branch() -> None:
     ],
 )
 def test_a_text_made_to_be_slow_is_read_fast(task: str) -> None:
-    begin = time.perf_counter()
+    begin = time.thread_time()
     split_rule(task)
-    assert time.perf_counter() - begin < 1
+    assert time.thread_time() - begin < 5  # of this thread alone: a reading that explodes takes minutes
