@@ -20,3 +20,8 @@ os.environ |= {
 }
 
 from agentweb.settings import *  # noqa: F403
+
+if not AGENT_DATABASE_URL:  # noqa: F405
+    # A file, as in production: Django's in-memory default shares one cache among threads, where a second writer
+    # is refused at once ("table is locked") instead of waiting its turn.
+    DATABASES["default"]["TEST"] = {"NAME": AGENT_DATA_DIR / "test.sqlite3"}  # noqa: F405
