@@ -222,3 +222,6 @@ class ApprovalAdmin(ReadOnly, ModelAdmin):
     @admin.display(description=_("decided facts behind them"))
     def decided_facts(self, row: Approval) -> SafeString:
         return shown(row.because)
+
+
+from chat import admin_mcp as admin_mcp  # noqa: E402

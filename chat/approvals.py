@@ -4,6 +4,7 @@ waiting call -> Approval asked -> granted, denied, expired, withdrawn -> used on
 Touches: Approval, Grant.
 """
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -15,7 +16,8 @@ from django.utils.translation import gettext as _
 
 from chat.errors import Refused
 from chat.models import Approval, Grant, ToolCall
-from chat.tools.contract import digest
+from chat.tools import policy
+from chat.tools.contract import Contract, digest
 
 Status = Approval.Status
 
@@ -65,10 +67,13 @@ def answer(
     return approval
 
 
-def use(approval_id: UUID) -> Approval | None:
-    """Take the one use of a granted approval; None when it is not in force. Must run in a transaction."""
+def use(approval_id: UUID, version: str) -> Approval | None:
+    """Take the one use of a granted approval; None when it is not in force. Must run in a transaction.
+
+    version: of the tool as it is now. A tool that changed since is not what the person saw.
+    """
     approval = Approval.objects.select_for_update().get(id=approval_id)
-    right = digest(approval.tool, approval.version, approval.args)
+    right = digest(approval.tool, version, approval.args)
     if approval.status != Status.GRANTED or approval.digest != right:
         return None
     approval.status = Status.USED
@@ -76,11 +81,12 @@ def use(approval_id: UUID) -> Approval | None:
     return approval
 
 
-def withdraw(turn_id: UUID) -> int:
-    """Nothing of a stopped turn may be approved later."""
-    return Approval.objects.filter(turn_id=turn_id, status__in=[Status.ASKED, Status.GRANTED]).update(
-        status=Status.WITHDRAWN, decided_at=timezone.now()
-    )
+def withdraw(turn_id: UUID, calls: Collection[UUID] | None = None) -> int:
+    """Nothing of a stopped turn may be approved later. calls: only these, of steps that were taken out of the plan."""
+    open_ones = Approval.objects.filter(turn_id=turn_id, status__in=[Status.ASKED, Status.GRANTED])
+    if calls is not None:
+        open_ones = open_ones.filter(call_id__in=calls)
+    return open_ones.update(status=Status.WITHDRAWN, decided_at=timezone.now())
 
 
 def expire_due() -> list[UUID]:
@@ -113,10 +119,12 @@ def always(approval: Approval, user: Any, constraints: dict[str, Any]) -> Grant:
     )
 
 
-def granted(conversation_id: UUID, tool: str, version: str, args: dict[str, Any]) -> Grant | None:
+def granted(conversation_id: UUID, contract: Contract, args: dict[str, Any]) -> Grant | None:
     """The grant that covers these arguments, if the person gave one for this very version of the tool."""
-    grants = Grant.objects.filter(conversation_id=conversation_id, tool=tool, version=version, revoked_at=None)
-    return next((grant for grant in grants if all(args.get(k) == v for k, v in grant.constraints.items())), None)
+    grants = Grant.objects.filter(
+        conversation_id=conversation_id, tool=contract.name, version=contract.version, revoked_at=None
+    )
+    return next((grant for grant in grants if policy.allowed_by_grant(contract, args, grant.constraints)), None)
 
 
 def revoke(grant_id: int, user: Any) -> None:

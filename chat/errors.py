@@ -21,12 +21,25 @@ class ToolFailed(AgentError):
     """A tool could not do what was asked; the model is told and adapts.
 
     what: what happened; cause: the likely cause; next: what to do next; retry: the same call may work later;
-    mend: the same call would work with other values.
+    mend: the same call would work with other values; quoted: what the other side said, which is data to the model.
     """
 
-    def __init__(self, what: str, cause: str = "", next: str = "", *, retry: bool = False, mend: bool = False) -> None:
+    def __init__(
+        self,
+        what: str,
+        cause: str = "",
+        next: str = "",
+        *,
+        retry: bool = False,
+        mend: bool = False,
+        quoted: str = "",
+    ) -> None:
         super().__init__(what)
-        self.what, self.cause, self.next, self.retry, self.mend = what, cause, next, retry, mend
+        self.what, self.cause, self.next, self.retry, self.mend, self.quoted = what, cause, next, retry, mend, quoted
+
+
+class OutcomeUnknown(ToolFailed):
+    """A call that changes something was cut off after it was sent: it may have happened or not. The person decides."""
 
 
 class BudgetSpent(AgentError):

@@ -279,3 +279,7 @@ class Grant(models.Model):
 
     def __str__(self) -> str:
         return f"{self.tool} {self.constraints}"
+
+
+from chat.models_mcp import McpServer as McpServer  # noqa: E402
+from chat.models_mcp import McpTool as McpTool  # noqa: E402

@@ -70,10 +70,11 @@ def edit_plan(request: PersonRequest, conversation_id: UUID) -> HttpResponse:
     editing = {"mode": "edit"}
     try:
         change = plan_change(request.POST, plan)
-        with transaction.atomic():  # the goal stands on the plan and on the turn: both change or neither
+        with transaction.atomic():  # the plan, the goal that the turn has too, and what waits: all change or none
             plans.edit(plan.turn_id, whole(request.POST.get("revision")), change, tools=planned.facts())
             if change["op"] == "goal":
                 turns.set_goal(request.user, plan.turn_id, change["goal"])
+            turns.plan_edited(request.user, plan.turn_id)
     except StaleRevision as stale:
         said = _("Not changed: the plan is at revision %(n)s by now. This is the newest; make your change again.")
         return show(request, conversation, "plan", editing, notice=said % {"n": stale.current}, status=CONFLICT)
@@ -81,7 +82,6 @@ def edit_plan(request: PersonRequest, conversation_id: UUID) -> HttpResponse:
         return show(request, conversation, "plan", editing, notice=" ".join(refused.faults), status=REFUSED)
     except Refused as refused:
         return show(request, conversation, "plan", editing, notice=str(refused), status=CONFLICT)
-    events.tell_sync(conversation.pk, "plan-changed", turn=plan.turn_id)
     return show(request, conversation, "plan", editing)
 
 

@@ -28,6 +28,7 @@ from chat.loop import learn, settle, summarise
 from chat.loop.decide import CutOff
 from chat.loop.turn import run_turn
 from chat.loop.typist import live
+from chat.mcp import client as mcp_client
 from chat.models import Message, Turn
 
 log = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ class Runner:
         for task in [*self.background, *self.tasks.values()]:
             task.cancel()
         await asyncio.gather(*self.background, *self.tasks.values(), return_exceptions=True)
+        await mcp_client.close()
 
     def wake(self) -> None:
         """Look for ready turns now. May be called from any thread."""

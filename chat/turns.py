@@ -172,6 +172,18 @@ def set_goal(user: Any, turn_id: UUID, goal: str) -> None:
         _changed(turn, "turn-changed", "plan-changed")
 
 
+def plan_edited(user: Any, turn_id: UUID) -> None:
+    """The person edited the plan: what waits for them on behalf of a step that is gone is withdrawn, and the turn goes on."""
+    with transaction.atomic():
+        turn = _own(user, turn_id)
+        cancelled = settle.cancel_left_out(turn.id)
+        if cancelled:
+            approvals.withdraw(turn.id, calls=cancelled)
+            _move(turn.id, [Status.WAITING_APPROVAL], Status.QUEUED)
+            wake.wake()
+        _changed(turn, "turn-changed", "plan-changed")
+
+
 # ---- what the runner and the loop do -------------------------------------------------------------
 
 
@@ -228,8 +240,9 @@ def pause(turn_id: UUID, fence: int, waits_for: str, reason: str) -> None:
     spend(turn_id, fence, status=status, reason=reason, owner="", lease_until=None)
     turn = Turn.objects.get(id=turn_id)
     decided = Approval.objects.filter(turn_id=turn_id, status__in=[Approval.Status.GRANTED, Approval.Status.DENIED])
-    # A decision or a stop that fell between the last look and this pause would otherwise wait for ever.
-    if waits_for == "approval" and decided.filter(call__status=ToolCall.Status.WAITING).exists():
+    waiting = turn.calls.filter(status__in=[ToolCall.Status.WAITING, ToolCall.Status.UNKNOWN])
+    # A decision, an edit or a stop that fell between the last look and this pause would otherwise wait for ever.
+    if waits_for == "approval" and (decided.filter(call__in=waiting).exists() or not waiting.exists()):
         _move(turn_id, [Status.WAITING_APPROVAL], Status.QUEUED)
     elif waits_for == "user" and turn.messages.filter(mark=Message.Mark.STEERING).exists():
         _move(turn_id, [Status.WAITING_USER], Status.QUEUED)

@@ -100,6 +100,7 @@ class Snapshot:
     plain_text_before: bool  # the model has already been told once that plain text is no end
     today: str  # ISO date with weekday, for the prompt
     notice: str = ""  # recall was degraded: said to the person
+    kept_plans: tuple[str, ...] = ()  # before a plan: plans the person kept from similar tasks, a line each
 
 
 # ---- what the model sees ---------------------------------------------------------------------

@@ -24,7 +24,7 @@ from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import ngettext
 from unfold.admin import ModelAdmin, TabularInline
 
-from memory import accesses, documents, forget, hygiene, outbox, records
+from memory import accesses, documents, facts, forget, hygiene, outbox, records
 from memory.errors import IndexDown
 from memory.kinds import registry
 from memory.models import Document, EntityFact, Forgetting, MemoryAccess, MemoryRecord, RecordEdit
@@ -110,14 +110,6 @@ class History(ReadOnly, TabularInline):
     fields = readonly_fields = ("before", "by", "at")
 
 
-class Facts(ReadOnly, TabularInline):
-    model = EntityFact
-    verbose_name = lazy("fact")
-    verbose_name_plural = lazy("facts it states")
-    extra = 0
-    fields = readonly_fields = ("subject", "attribute", "value", "valid_from", "valid_to")
-
-
 @admin.register(MemoryRecord)
 class MemoryRecordAdmin(Logged, ModelAdmin):
     list_display = ("short", "user", "kind", "status", "origin", "confidence", "recalled", "index_state", "created_at")
@@ -134,14 +126,15 @@ class MemoryRecordAdmin(Logged, ModelAdmin):
         "pinned",
         ("kind", "status", "confidence"),
         ("origin", "retired_because", "superseded_by"),
+        "states",
         ("created_at", "expires_at", "recalled", "recalled_at"),
         ("index_state", "vector_key"),
     )
     readonly_fields = tuple(
-        "user kind status confidence origin retired_because superseded_by created_at expires_at recalled recalled_at "
+        "user kind status confidence origin states retired_because superseded_by created_at expires_at recalled recalled_at "
         "index_state vector_key".split()
     )
-    inlines = (Facts, History)
+    inlines = (History,)
     actions = ("retire", "restore", "merge_selected", "unmerge_selected", "forget_selected")
 
     # ---- finding ----
@@ -176,6 +169,10 @@ class MemoryRecordAdmin(Logged, ModelAdmin):
     @admin.display(description=lazy("source"))
     def origin(self, obj: MemoryRecord) -> str:
         return source_words(obj.source, obj.created_at, of_staff=True)
+
+    @admin.display(description=lazy("facts it states"))
+    def states(self, obj: MemoryRecord) -> str:
+        return "; ".join(f"{fact}" for fact in facts.stated_by(obj.user_id, [obj.id])) or "–"
 
     # ---- changing ----
 

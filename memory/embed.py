@@ -176,13 +176,15 @@ class Endpoint:
         except Exception as fault:
             self._down_until = time.monotonic() + RETRY_AFTER
             raise EmbedderDown(f"The embeddings endpoint cannot be used: {fault}") from fault
-        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
+        if vectors.ndim != 2 or not vectors.size or len(vectors) != len(texts) or not np.isfinite(vectors).all():
             self._down_until = time.monotonic() + RETRY_AFTER
             raise EmbedderDown("The embeddings endpoint sent vectors that cannot be used.")
         self._size = vectors.shape[1]
         return unit(vectors)
 
     def _connect(self) -> Any:
+        if not settings.AGENT_ALLOW_LLM:
+            raise EmbedderDown("AGENT_ALLOW_LLM is off: no endpoint may be called.")
         from openai import OpenAI
 
         # Short and without retries: a chat waits for it, and words alone can answer.

@@ -30,7 +30,8 @@ _ASKS = re.compile(
     re.I,
 )
 _RULE = re.compile(
-    r"\b(?:from now on|in (?:the )?future|going forward|always|never|every time|whenever)\b|以后|今后|从现在起|每次|总是|永远|千万别",
+    r"\b(?:from now on|in (?:the )?future|going forward|every time|whenever)\b|\b(?:always|never) (?!mind|been|had|again)\w+"
+    r"|以后|今后|从现在起|每次|总是|永远|千万别",
     re.IGNORECASE,
 )
 _LESSON = re.compile(

@@ -6,13 +6,13 @@ Only the very subject and attribute are ever touched: moving house says nothing 
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memory.models import EntityFact, MemoryRecord
@@ -49,6 +49,8 @@ def state(
     live = list(_live(user_id, subject, attribute))
     same = [fact for fact in live if normal(fact.value) == normal(value)]
     if same:
+        if record is not None:
+            same[0].records.add(record)
         return same[0], []
     if not many and (later := [fact for fact in live if fact.valid_from > when]):
         # News of the past: it was so until the newer one, and ends nothing.
@@ -124,10 +126,16 @@ def _end_draft(user_id: int, draft: FactDraft, when: datetime, conversation_id: 
     return found[:1]
 
 
+def records_of(ended: Iterable[EntityFact]) -> set[UUID]:
+    """The memories that state these facts."""
+    links = EntityFact.records.through.objects.filter(entityfact_id__in=[fact.pk for fact in ended])
+    return set(links.values_list("memoryrecord_id", flat=True))
+
+
 def reopen(user_id: int, record_ids: Iterable[UUID]) -> int:
     """Put facts of restored memories back in force, where nothing newer contradicts them."""
     count = 0
-    for fact in EntityFact.objects.filter(user_id=user_id, record_id__in=list(record_ids)).exclude(valid_to=None):
+    for fact in _stated_by(user_id, record_ids).exclude(valid_to=None):
         if fact.many or not _live(user_id, fact.subject, fact.attribute).exists():
             fact.valid_to, fact.superseded_by = None, None
             fact.save(update_fields=["valid_to", "superseded_by"])
@@ -135,43 +143,46 @@ def reopen(user_id: int, record_ids: Iterable[UUID]) -> int:
     return count
 
 
-def close_of(user_id: int, record_ids: Iterable[UUID], when: datetime | None = None) -> int:
-    """End the facts that retired memories stated."""
-    live = EntityFact.objects.filter(user_id=user_id, record_id__in=list(record_ids), valid_to=None)
-    return live.update(valid_to=when or timezone.now())
+def close_of(user_id: int, record_ids: Iterable[UUID], when: datetime | None = None) -> None:
+    """End the facts of retired memories that no memory in force states any more."""
+    for fact in _stated_by(user_id, record_ids).filter(valid_to=None):
+        if not fact.records.filter(status=MemoryRecord.Status.LIVE).exists():
+            _close(fact, when or timezone.now(), None)
 
 
-def move(user_id: int, from_ids: Iterable[UUID], to: MemoryRecord) -> dict[str, str]:
-    """Facts of merged memories belong to the merged one. Returns whose each was."""
-    rows = EntityFact.objects.filter(user_id=user_id, record_id__in=list(from_ids), valid_to=None)
-    owners = {str(fact.id): str(fact.record_id) for fact in rows}
-    rows.update(record=to)
-    return owners
-
-
-def give_back(user_id: int, owners: Mapping[str, str]) -> None:
-    for fact_id, record_id in owners.items():
-        EntityFact.objects.filter(user_id=user_id, id=int(fact_id)).update(record_id=record_id)
+def share(user_id: int, from_ids: Iterable[UUID], to: MemoryRecord) -> None:
+    """A merged memory states what its sources state."""
+    for fact in _stated_by(user_id, from_ids).filter(valid_to=None):
+        fact.records.add(to)
 
 
 def live_of(user_id: int, record_id: UUID) -> list[EntityFact]:
-    return list(EntityFact.objects.filter(user_id=user_id, record_id=record_id, valid_to=None))
+    """Facts in force of a memory that no memory in force states."""
+    mine = _stated_by(user_id, [record_id]).filter(valid_to=None)
+    return [fact for fact in mine if not fact.records.filter(status=MemoryRecord.Status.LIVE).exists()]
 
 
 def give(fact: EntityFact, record: MemoryRecord) -> None:
-    """From now on this memory states the fact."""
-    fact.record = record
-    fact.save(update_fields=["record"])
+    """This memory states the fact, too."""
+    fact.records.add(record)
 
 
 def erase(user_id: int, record_ids: Iterable[UUID]) -> int:
-    """Delete the facts that these memories stated; for forgetting."""
-    return EntityFact.objects.filter(user_id=user_id, record_id__in=list(record_ids)).delete()[0]
+    """Delete the facts that these memories alone state; for forgetting and for correcting."""
+    ids = set(record_ids)
+    gone = 0
+    for fact in _stated_by(user_id, ids).prefetch_related("records"):
+        if {row.pk for row in fact.records.all()} <= ids:
+            fact.delete()
+            gone += 1
+        else:
+            fact.records.remove(*(row for row in fact.records.all() if row.pk in ids))
+    return gone
 
 
 def erase_loose(user_id: int) -> int:
     """Delete facts that no memory states."""
-    return EntityFact.objects.filter(user_id=user_id, record=None).delete()[0]
+    return EntityFact.objects.filter(user_id=user_id, records=None).delete()[0]
 
 
 def blot(user_id: int, blotter: Blotter) -> None:
@@ -185,6 +196,11 @@ def blot(user_id: int, blotter: Blotter) -> None:
 
 def live(user_id: int) -> list[FactView]:
     return [_view(fact) for fact in EntityFact.objects.filter(user_id=user_id, valid_to=None)]
+
+
+def stated_by(user_id: int, record_ids: Iterable[UUID]) -> list[EntityFact]:
+    """The facts that these memories state, in force or not."""
+    return list(_stated_by(user_id, record_ids))
 
 
 def as_of(user_id: int, when: datetime) -> list[FactView]:
@@ -208,6 +224,10 @@ def sentence(fact: EntityFact) -> str:
     if fact.attribute in VERBS:
         return f"{who} {fact.attribute} {fact.value}"
     return f"{who}: {fact.attribute} = {fact.value}"
+
+
+def _stated_by(user_id: int, record_ids: Iterable[UUID]) -> QuerySet[EntityFact]:
+    return EntityFact.objects.filter(user_id=user_id, records__in=list(record_ids)).distinct()
 
 
 def _live(user_id: int, subject: str, attribute: str) -> Any:
@@ -234,7 +254,7 @@ def _create(
     record: MemoryRecord | None,
     valid_to: datetime | None = None,
 ) -> EntityFact:
-    return EntityFact.objects.create(
+    fact = EntityFact.objects.create(
         user_id=user_id,
         subject=subject,
         attribute=attribute,
@@ -243,8 +263,10 @@ def _create(
         valid_from=when,
         valid_to=valid_to,
         source=source,
-        record=record,
     )
+    if record is not None:
+        fact.records.add(record)
+    return fact
 
 
 def _close(fact: EntityFact, when: datetime, by: EntityFact | None) -> None:
@@ -260,5 +282,4 @@ def _view(fact: EntityFact) -> FactView:
         value=fact.value,
         valid_from=fact.valid_from,
         valid_to=fact.valid_to,
-        record_id=str(fact.record_id or ""),
     )

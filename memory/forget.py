@@ -90,7 +90,7 @@ def forget(user_id: int, ids: Sequence[UUID | str], *, by: str = "person") -> Fo
         forgotten = _forgotten(gone)
         counts = _counts(user_id, gone)
         tombstones.lay(user_id, forgotten.texts, _drafts(gone))
-        records.restore_sources(user_id, [row.id for row in back], [row.id for row in gone])
+        records.restore_sources(user_id, [row.id for row in back])
         records.erase(user_id, [row.id for row in gone])
         blotter = Blotter(forgotten)
         records.blot(user_id, blotter)
@@ -135,7 +135,7 @@ def export(user_id: int) -> dict[str, Any]:
         "recalled",
     )
     held = EntityFact.objects.filter(user_id=user_id).order_by("valid_from", "id")
-    fact_fields = ("subject", "attribute", "value", "many", "valid_from", "valid_to", "record_id", "source")
+    fact_fields = ("subject", "attribute", "value", "many", "valid_from", "valid_to", "source")
     return {
         "exported_at": timezone.now().isoformat(),
         "mode": records.mode(user_id),
@@ -219,7 +219,7 @@ def _closure(user_id: int, asked: Sequence[MemoryRecord]) -> tuple[list[MemoryRe
 def _forgotten(rows: Sequence[MemoryRecord]) -> Forgotten:
     ids = [row.id for row in rows]
     edits = RecordEdit.objects.filter(record_id__in=ids).values_list("before", flat=True)
-    stated = EntityFact.objects.filter(record_id__in=ids)
+    stated = EntityFact.objects.filter(records__in=ids).distinct()
     origins = [entry for row in rows for entry in [row.source, *row.source.get("also", [])]]
     texts = [*(row.text for row in rows), *edits, *(str(entry.get("quote") or "") for entry in origins)]
     places = [str(entry[name]) for entry in origins for name in ("turn", "conversation") if entry.get(name)]
@@ -233,7 +233,7 @@ def _forgotten(rows: Sequence[MemoryRecord]) -> Forgotten:
 
 
 def _drafts(rows: Sequence[MemoryRecord]) -> list[FactDraft]:
-    stated = EntityFact.objects.filter(record_id__in=[row.id for row in rows])
+    stated = EntityFact.objects.filter(records__in=[row.id for row in rows]).distinct()
     return [FactDraft(subject=fact.subject, attribute=fact.attribute, value=fact.value) for fact in stated]
 
 
@@ -242,7 +242,7 @@ def _counts(user_id: int, rows: Sequence[MemoryRecord]) -> dict[str, int]:
     return {
         "memories": sum(1 for row in rows if not row.source.get("merged")),
         "merged": sum(1 for row in rows if row.source.get("merged")),
-        "facts": EntityFact.objects.filter(user_id=user_id, record_id__in=ids).count(),
+        "facts": EntityFact.objects.filter(user_id=user_id, records__in=ids).distinct().count(),
         "history": RecordEdit.objects.filter(record_id__in=ids).count(),
         "vectors": sum(1 for row in rows if row.index_state in {"indexed", "remove"}),
     }

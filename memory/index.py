@@ -4,7 +4,9 @@ ids and vectors -> the nearest ids.  Touches: Chroma (the only importer); the fo
 
 Two processes on one folder corrupt it for good, so that a file lock is taken first; whoever does not get it searches
 exactly. Chroma keeps a deleted vector in its files: erasing is a rebuild in a new folder. No text is ever put in it.
-Every fault becomes IndexDown, panics of its native half included: no chat may break on the index.
+Every fault becomes IndexDown, panics of its native half included: no chat may break on the index. A client that
+failed is never called again, for its next call may hang with the whole process (seen after a full disk); only a rebuild
+in a new folder brings it back, and nothing is written while the disk is nearly full.
 """
 
 import fcntl
@@ -25,9 +27,10 @@ from memory.errors import IndexDown
 
 # From so many rows on a person's vectors have a collection of their own: a filter makes Chroma slow (64 ms at 10,000
 # rows against 1.4), but a collection for each of many small users costs memory and open files.
-OWN_FROM = 1_500
+OWN_FROM = 5_000
 BATCH = 1_000
-RETRY_AFTER = 30.0  # seconds between attempts to open an index that could not be opened
+RETRY_AFTER = 30.0  # seconds between attempts to open or rebuild an index that failed
+LEAST_ROOM = 64_000_000  # bytes that must be free before anything is written
 Row = tuple[str, int, Vectors]  # id, user, vector
 
 
@@ -42,12 +45,14 @@ class Index:
         self._pid = 0
         self._collections: dict[str, Any] = {}
         self._down_until = 0.0
-        self.suspect = False  # it failed while open: rebuild it
+        self._generation = 0  # the last folder made; a number is never used twice in one process
+        self.suspect = False  # it failed: only a rebuild brings it back
 
     # ---- what others use -----------------------------------------------------------------------
 
     def upsert(self, collection: str, rows: Sequence[Row]) -> None:
         def put() -> None:
+            self._need_room(LEAST_ROOM)
             held = self._collection(collection)
             for start in range(0, len(rows), BATCH):
                 batch = rows[start : start + BATCH]
@@ -93,7 +98,8 @@ class Index:
         return self._guarded(lambda: set(self._collection(collection).get(include=[])["ids"]))
 
     def has(self, collection: str) -> bool:
-        return self._guarded(lambda: collection in self._names())
+        # Listing costs more than the search itself; a collection that was seen once is there until it is dropped.
+        return self._guarded(lambda: collection in self._collections or collection in self._names())
 
     def drop(self, collection: str) -> None:
         def away() -> None:
@@ -113,9 +119,11 @@ class Index:
         with self._lock:
             self._take_file_lock()
             old = self._current()
+            self._need_room(LEAST_ROOM + 2 * sum(path.stat().st_size for path in old.rglob("*") if path.is_file()))
             fresh = Index(self.folder, "")
-            number = 1 + max((int(path.name[1:]) for path in self._generations()), default=0)
-            target = self.folder / f"g{number}"
+            known = [int(path.name[1:]) for path in self._generations()]
+            self._generation = 1 + max([*known, self._generation])
+            target = self.folder / f"g{self._generation}"
         try:
             fresh._file, fresh._pid, fresh._client = self._file, os.getpid(), _open(target)
             fill(fresh)
@@ -123,6 +131,7 @@ class Index:
             fresh._close_client()
             shutil.rmtree(target, ignore_errors=True)
             if isinstance(fault, Exception) or _is_panic(fault):
+                self._give_up()
                 raise IndexDown(f"The index could not be rebuilt: {fault}") from fault
             raise
         with self._lock:
@@ -154,17 +163,16 @@ class Index:
             try:
                 return work()
             except BaseException as fault:
-                if not isinstance(fault, Exception) and not _is_panic(fault):
+                if isinstance(fault, IndexDown) or not (isinstance(fault, Exception) or _is_panic(fault)):
                     raise
-                self.suspect = True
-                self._collections.clear()
+                self._give_up()
                 raise IndexDown(f"The index failed: {type(fault).__name__}: {str(fault)[:200]}") from fault
 
     def _open_once(self) -> None:
         if self._client is not None and self._pid == os.getpid():
             return
-        if time.monotonic() < self._down_until:
-            raise IndexDown("The index could not be opened a moment ago.")
+        if time.monotonic() < self._down_until or self.suspect:
+            raise IndexDown("The index failed and waits to be rebuilt.")
         # A client inherited through fork hangs: forget it, never close it.
         if self._pid and self._pid != os.getpid():
             self._client, self._file, self._collections = None, None, {}
@@ -183,6 +191,21 @@ class Index:
                 raise
             self.suspect = not self.url
             raise IndexDown(f"The index cannot be opened: {type(fault).__name__}: {str(fault)[:200]}") from fault
+
+    def _give_up(self) -> None:
+        """Leave the client alone for good, without closing it: it may be hanging already."""
+        with self._lock:
+            self._client, self._collections = None, {}
+            self.suspect, self._down_until = not self.url, time.monotonic() + RETRY_AFTER
+
+    @property
+    def rests(self) -> bool:
+        """It failed a moment ago; a rebuild would fail again."""
+        return time.monotonic() < self._down_until
+
+    def _need_room(self, most: int) -> None:
+        if not self.url and free_bytes(self.folder) < most:
+            raise IndexDown("The disk is nearly full: nothing is written to the index.")
 
     def _take_file_lock(self) -> None:
         if self._file is not None and self._pid in {0, os.getpid()}:
@@ -259,6 +282,11 @@ def names(found: Iterable[str], space: str, key: str) -> list[str]:
     """Of some collections those of one space and embedder, the persons' own ones included."""
     shared = collection_name(space, key)
     return [name for name in found if name == shared or name.startswith(f"{shared}-u")]
+
+
+def free_bytes(folder: Path) -> int:
+    """Room on the disk that holds the index."""
+    return shutil.disk_usage(folder if folder.exists() else folder.parent).free
 
 
 def _open(folder: Path) -> Any:

@@ -8,7 +8,6 @@ import uuid
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
@@ -141,9 +140,7 @@ class MemoryRecord(Searchable):
             models.Index(fields=["user", "status", "-created_at"]),
             models.Index(fields=["user", "digest"]),
             models.Index(fields=["user", "revision"]),
-            models.Index(
-                fields=["index_state"], condition=Q(index_state__in=["pending", "remove"]), name="memory_outbox"
-            ),
+            models.Index(fields=["index_state", "user"]),  # the outbox
         ]
 
     def __str__(self) -> str:
@@ -194,7 +191,7 @@ class EntityFact(models.Model):
     valid_from = models.DateTimeField()
     valid_to = models.DateTimeField(null=True, blank=True)
     superseded_by = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="supersedes")
-    record = models.ForeignKey(MemoryRecord, models.CASCADE, null=True, blank=True, related_name="facts")
+    records = models.ManyToManyField(MemoryRecord, blank=True, related_name="facts")  # the memories that state it
     source = models.JSONField(default=dict)
 
     class Meta:
@@ -202,7 +199,7 @@ class EntityFact(models.Model):
         indexes = [models.Index(fields=["user", "subject", "attribute"])]
 
     def __str__(self) -> str:
-        return f"{self.subject} · {self.attribute}"
+        return f"{self.subject} · {self.attribute} = {self.value}"
 
 
 class Tombstone(models.Model):
@@ -315,9 +312,7 @@ class Chunk(Searchable):
         constraints = [models.UniqueConstraint(fields=["document", "number"], name="chunk_number")]
         indexes = [
             models.Index(fields=["user", "revision"]),
-            models.Index(
-                fields=["index_state"], condition=Q(index_state__in=["pending", "remove"]), name="chunk_outbox"
-            ),
+            models.Index(fields=["index_state", "user"]),  # the outbox
         ]
 
     def __str__(self) -> str:

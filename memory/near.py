@@ -23,7 +23,7 @@ from memory.errors import EmbedderDown
 from memory.models import MemoryRecord, UserMemory
 from memory.rows import of_ids
 from memory.shelf import shelf
-from memory.text import digest
+from memory.text import digest, normal
 
 SIMILAR = 0.80  # cosine from which a memory is worth a hint
 CLOSE = 0.72  # cosine that two wordings with the very same words reach
@@ -52,6 +52,8 @@ ASKED_BY = {
     "drives": "drive car 开车",
     "plays": "play 玩",
 }
+# What may follow a value without making it another one.
+_FURTHER = re.compile(r"$| (?:in|at|for|with|on|every|when|after|before|because|and|but|since|from|during|by)\b")
 log = logging.getLogger(__name__)
 
 
@@ -124,7 +126,7 @@ def look(state: UserMemory, text: str, found_by: Surface, beside: UUID | None = 
     rows = [row for row in close if row.id != beside and not row.is_over]
     rows.sort(key=lambda row: -scores[row.id])
     for row in rows:
-        if says_the_same(text, row.text) and scores[row.id] >= CLOSE:
+        if scores[row.id] >= CLOSE and (says_the_same(text, row.text) or says_more(row.text, text)):
             return Found(same=row)
     less = [row for row in rows if scores[row.id] >= CLOSE and says_more(text, row.text)]
     similar = [row.id for row in rows if scores[row.id] >= SIMILAR and row not in less]
@@ -138,7 +140,22 @@ def says_the_same(one: str, two: str) -> bool:
 def says_more(one: str, two: str) -> bool:
     """Whether `one` holds every word of `two`, and more."""
     more, less = lexical.content(one), lexical.content(two)
-    return len(less) >= 2 and less < more and len(less) >= len(more) * 0.5 and _comparable(one, two)
+    part = len(less) >= 2 and less < more and len(less) >= len(more) * 0.5
+    return part and _comparable(one, two) and _states_as_much(one, two)
+
+
+def _states_as_much(more: str, less: str) -> bool:
+    """ "Tea in the afternoon" says "tea" and more; "tea ceremonies" and "green tea" are something else than "tea"."""
+    held = statements.facts_in(more)
+    return all(
+        any(
+            (fact.subject, fact.attribute, fact.ends) == (draft.subject, draft.attribute, draft.ends)
+            and _FURTHER.match(normal(fact.value).removeprefix(normal(draft.value)))
+            and normal(fact.value).startswith(normal(draft.value))
+            for fact in held
+        )
+        for draft in statements.facts_in(less)
+    )
 
 
 def says_the_opposite(one: str, two: str) -> bool:

@@ -8,7 +8,7 @@ Idempotent and interruptible: a crash between SQL and the index leaves rows pend
 import logging
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -153,9 +153,8 @@ def re_embed(most: int = EMBED_BATCH) -> int:
     for _space, model in SPACES:
         key = embedder().key
         _notice(model, key)
-        # Newest first: they are the likeliest to be asked for.
         waiting = rows_wanted(model).filter(index_state=State.PENDING).exclude(vector_key=key)
-        rows = list(waiting.order_by("-created_at")[: most - done])
+        rows = list(waiting.order_by()[: most - done])
         if not rows:
             continue
         made = _surfaces(rows)
@@ -228,6 +227,8 @@ def _drain() -> Drained:
 
 def _has_work() -> bool:
     waits = Q(index_state__in=[State.PENDING, State.REMOVE])
+    if index().suspect:
+        return True
     due = not _checked or time.monotonic() - _checked > CHECK_EVERY
     if due and any(rows_wanted(model).exists() for _space, model in SPACES):
         return True
@@ -242,17 +243,19 @@ def _heal(chroma: Index) -> bool:
     key = _key()
     if not key:
         return False
-    try:
-        counts = chroma.counts()
-        held = sum(counts[name] for space, _model in SPACES for name in names(counts, space, key))
-        said = sum(rows_wanted(model).filter(vector_key=key, index_state=State.INDEXED).count() for _s, model in SPACES)
-        out = sum(model.objects.filter(index_state=State.REMOVE).count() for _s, model in SPACES)
-        stale = [name for name in counts if not any(name in names(counts, space, key) for space, _m in SPACES)]
-        broken = chroma.suspect or not said <= held <= said + out + IndexRemoval.objects.count() + BATCH
-    except IndexDown:
-        if not chroma.suspect:
-            raise
-        broken, stale = True, []
+    if chroma.suspect and chroma.rests:
+        raise IndexDown("The index failed and waits to be rebuilt.")
+    stale: list[str] = []
+    broken = chroma.suspect
+    if not broken:
+        try:
+            counts = chroma.counts()
+        except IndexDown:
+            if not chroma.suspect:  # held by another process, or a server that cannot be reached
+                raise
+            broken = True
+        else:
+            broken, stale = _differs(counts, key)
     if broken:
         log.warning("The index does not match the rows; it is rebuilt.")
         rebuild()
@@ -261,6 +264,15 @@ def _heal(chroma: Index) -> bool:
             chroma.drop(name)
     _checked = time.monotonic()
     return broken
+
+
+def _differs(counts: Mapping[str, int], key: str) -> tuple[bool, list[str]]:
+    """Whether the index is not of the size the rows say, and which collections are of no use any more."""
+    held = sum(counts[name] for space, _model in SPACES for name in names(counts, space, key))
+    said = sum(rows_wanted(model).filter(vector_key=key, index_state=State.INDEXED).count() for _s, model in SPACES)
+    out = sum(model.objects.filter(index_state=State.REMOVE).count() for _s, model in SPACES)
+    stale = [name for name in counts if not any(name in names(counts, space, key) for space, _m in SPACES)]
+    return not said <= held <= said + out + IndexRemoval.objects.count() + BATCH, stale
 
 
 def _take_out(chroma: Index) -> int:
@@ -284,7 +296,7 @@ def _put_in(chroma: Index) -> int:
         rows = list(
             rows_wanted(model)
             .filter(index_state=State.PENDING, vector_key=key)
-            .order_by("created_at")
+            .order_by()
             .values_list("id", "user_id", "vector", "revision")[:BATCH]
         )
         if not rows:

@@ -219,7 +219,7 @@ def merge(user_id: int, ids: Iterable[UUID | str], text: str = "") -> Receipt:
         )
         _put_surface(merged, near.surface(text, merged.created_at))
         merged.save(force_insert=True)
-        _take_facts(merged, rows)
+        facts.share(user_id, [row.id for row in rows], merged)
         retired = _retire(rows, _("merged"), merged)
     return Receipt(status="merged", text=text, record_id=str(merged.id), retired=retired)
 
@@ -231,12 +231,11 @@ def unmerge(user_id: int, record_id: UUID | str) -> int:
         rows = list(_owned(user_id).filter(superseded_by=merged, id__in=merged.source.get("merged", [])))
         if not rows:
             return 0
-        facts.give_back(user_id, merged.source.get("facts_of", {}))
         _revive(rows)
         if merged.source.get("by") == "code":
             _erase([merged.id], user_id, erase=False)
         else:  # it was said, too: it only no longer stands for the others
-            merged.source = {key: value for key, value in merged.source.items() if key not in {"merged", "facts_of"}}
+            merged.source = {key: value for key, value in merged.source.items() if key != "merged"}
             merged.save(update_fields=["source"])
     return len(rows)
 
@@ -272,11 +271,8 @@ def erase(user_id: int, ids: Sequence[UUID]) -> int:
         return _erase(ids, user_id, erase=True)
 
 
-def restore_sources(user_id: int, ids: Sequence[UUID], without: Sequence[UUID]) -> None:
-    """Sources of a merged memory that is being erased come back, with the facts that were theirs."""
-    merged = _owned(user_id).filter(id__in=list(without)).exclude(source__merged=None)
-    for row in merged:
-        facts.give_back(user_id, row.source.get("facts_of", {}))
+def restore_sources(user_id: int, ids: Sequence[UUID]) -> None:
+    """Sources of a merged memory that is being erased come back; the facts are theirs, too."""
     rows = list(_owned(user_id).filter(id__in=list(ids)))
     if rows:
         _revive(rows)
@@ -359,7 +355,7 @@ def _known_already(held: MemoryRecord, said: MemoryRecord, drafts: Sequence[Fact
     held.confidence = min(0.95, held.confidence + 0.05)
     held.revision = said.revision
     held.save(update_fields=["source", "confidence", "revision", "updated_at"])
-    retired = _state_facts(held, drafts) if held.status == Status.LIVE else ()
+    retired = _state_facts(held, drafts, said.created_at) if held.status == Status.LIVE else ()
     reason = _("It was known already.")
     return Receipt(status="duplicate", text=held.text, record_id=str(held.id), reason=reason, retired=retired)
 
@@ -370,7 +366,8 @@ def _take_effect(record: MemoryRecord, drafts: Sequence[FactDraft], found: near.
     folded: tuple[Retired, ...] = ()
     if found.less:
         record.source = {**record.source, "merged": [str(row.id) for row in found.less], "also": _sources(found.less)}
-        _take_facts(record, found.less)
+        record.save(update_fields=["source"])
+        facts.share(record.user_id, [row.id for row in found.less], record)
         folded = _retire(found.less, _("a newer memory says the same and more"), record)
     status = "superseded" if retired else "merged" if folded else "kept"
     similar = tuple(str(row_id) for row_id in found.similar)
@@ -384,7 +381,9 @@ def _take_effect(record: MemoryRecord, drafts: Sequence[FactDraft], found: near.
     )
 
 
-def _state_facts(record: MemoryRecord, drafts: Sequence[FactDraft]) -> tuple[Retired, ...]:
+def _state_facts(
+    record: MemoryRecord, drafts: Sequence[FactDraft], when: datetime | None = None
+) -> tuple[Retired, ...]:
     """Take in the facts of a memory; memories whose facts have ended by it are retired, what stays true of them kept."""
     if not drafts:
         return ()
@@ -392,14 +391,14 @@ def _state_facts(record: MemoryRecord, drafts: Sequence[FactDraft]) -> tuple[Ret
     applied = facts.apply(
         record.user_id,
         drafts,
-        when=record.created_at,
+        when=when or record.created_at,
         source=source,
         record=record,
         conversation_id=record.conversation_id,
     )
     _say_in_full(record, drafts, applied)
     retired = [Retired(what="fact", id=str(fact.id), text=facts.sentence(fact)) for fact in applied.ended]
-    ids = {fact.record_id for fact in applied.ended if fact.record_id and fact.record_id != record.id}
+    ids = facts.records_of(applied.ended) - {record.id}
     stale = list(_owned(record.user_id).filter(id__in=ids, status=Status.LIVE))
     if stale:
         retired += _retire(stale, _("no longer so"), record)
@@ -459,12 +458,6 @@ def _revive(rows: Sequence[MemoryRecord]) -> None:
         if row.expires_at and row.expires_at <= timezone.now():
             row.expires_at = None  # the person wants it: it does not expire again at once
         row.save()
-
-
-def _take_facts(merged: MemoryRecord, rows: Sequence[MemoryRecord]) -> None:
-    """Facts of merged memories belong to the merged one; whose they were is kept, to undo it."""
-    merged.source["facts_of"] = facts.move(merged.user_id, [row.id for row in rows], merged)
-    merged.save(update_fields=["source"])
 
 
 def _reword(record: MemoryRecord, text: str, by: int | None, surface: Surface) -> None:

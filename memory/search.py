@@ -87,7 +87,7 @@ def _near(held: Shelf, vector: Vectors, key: str, notices: list[str]) -> set[UUI
     """For a large set the ids worth scoring by meaning, from the index; None: search exactly."""
     if held.live <= settings.AGENT_EXACT_LIMIT:
         return None
-    pending = held.model.objects.filter(user_id=held.user_id, index_state="pending")
+    pending = held.model.objects.filter(user_id=held.user_id, index_state=MemoryRecord.Index.PENDING).order_by()
     ids = set(pending.values_list("id", flat=True)[: MOST_PENDING + 1])
     if len(ids) > MOST_PENDING:
         return None

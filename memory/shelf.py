@@ -24,7 +24,7 @@ from memory.embed import Vectors, from_blob
 from memory.models import Chunk, MemoryRecord, UserMemory
 
 Floats = NDArray[np.float32]
-MOST_ROWS = 80_000  # held in one process; the least recently used shelves are dropped beyond that
+MOST_ROWS = 50_000  # held in one process; the least recently used shelves are dropped beyond that
 DAY = 86_400.0
 
 

@@ -70,6 +70,9 @@ _VERBS_CJK = {
     "住": "lives in",
     "住在": "lives in",
 }
+# An abbreviation's full stop ends no sentence: it is another character while sentences are parted.
+_STOP = chr(0xFFFF)
+_SHORT = re.compile(r"\b(Dr|Mr|Mrs|Ms|Prof|St|No|Nr|vs|etc|approx|e\.g|i\.e|[A-Z])\.(?=\s+[\w“\"])")
 # "My art is about …", "my shop is open": an opinion or a passing state, not a value.
 _OPINION = re.compile(
     r"(?:that|to|not|very|so|too|really|going|broken|getting|quite|about|my|our|why|like|all|what|how|because)\b"
@@ -84,8 +87,12 @@ def sentences(text: str) -> list[str]:
     """The sentences of a text, without those inside code or quoted lines."""
     text = re.sub(r"```.*?(?:```|$)", "\n", clean(text), flags=re.DOTALL)
     lines = [line for line in text.split("\n") if not line.lstrip().startswith(">")]
-    parts = [part for line in lines for part in re.split(r"(?<=[.!?])\s+|(?<=[。！？；;])", line)]
-    return [part.strip() for part in parts if part.strip()]
+    parts = [
+        part
+        for line in lines
+        for part in re.split(r"(?<=[.!?])\s+|(?<=[。！？；;])", _SHORT.sub(lambda match: match[1] + _STOP, line))
+    ]
+    return [part.replace(_STOP, ".").strip() for part in parts if part.strip()]
 
 
 def is_statement(sentence: str) -> bool:

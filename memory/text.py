@@ -17,6 +17,12 @@ _ASKING = re.compile(
     r"|^(?:请|請|麻烦)?(?:你)?(?:帮我)?(?:记住|記住|记一下|记着|别忘了)(?:一下)?[\s,，:：]*",
     re.IGNORECASE,
 )
+# What leads in and says nothing: "By the way, I like tea" is "I like tea".
+_LEAD = re.compile(
+    r"^(?:(?:by the way|btw|fyi|oh|well|so|ok|okay|actually|also|just so you know|for the record|hi|hello|hey)\b[\s,:—–-]+)+"
+    r"|^(?:顺便说一下|顺便|对了|其实|你好|另外)[\s,，:：]*",
+    re.IGNORECASE,
+)
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _CJK_GAP = re.compile(f"(?<=[{_CJK}])\\s+(?=[{_CJK}])")
 
@@ -29,7 +35,9 @@ def clean(text: str) -> str:
 
 def bare(text: str) -> str:
     """Without the words that ask to remember it: "Remember that I like tea" is "I like tea"."""
-    return _ASKING.sub("", text.strip(), count=1).strip() or text.strip()
+    text = text.strip()
+    held = _LEAD.sub("", text).strip() or text
+    return _ASKING.sub("", held, count=1).strip() or held
 
 
 def normal(text: str) -> str:

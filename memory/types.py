@@ -109,7 +109,6 @@ class FactView:
     value: str
     valid_from: datetime
     valid_to: datetime | None
-    record_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,19 @@ from typing import Any
 from planning import words
 from planning.types import ConditionView
 
+# An argument that holds a text as it is, and a branch that says nothing but which text: "save the word big to a.txt".
+TEXT_ARGUMENTS = ("content", "text", "body", "message")
+LITERAL_ENGLISH = re.compile(
+    r"(?:save|write|store|put|record|note|append|print|post)\s+(?:down\s+)?"
+    + r"(?:(?:the\s+)?(?:word|text|string)\s+(?P<word>[A-Za-z0-9_-]+)|(?P<quoted>\x00+))"
+    + r"(?:\s+(?:to|in|into|as|on)\s+(?:the\s+)?(?:file\s+)?\S+(?:\s+file)?)?",
+    re.IGNORECASE,
+)
+LITERAL_CHINESE = re.compile(
+    r"(?:把|将)?(?:保存|写入|写下|写|存|记录|记下|输出)?(?:单词|文字|文本|内容|词语|字)?\s*(?:(?P<word>[A-Za-z0-9_-]+)|(?P<quoted>\x00+))\s*"
+    r"(?:(?:保存|写入|写|存|记录|放|输出)?(?:到|进|入|在)?\s*(?:文件)?\s*[\w./-]+(?:文件)?(?:中|里|内)?)?"
+)
+
 
 def follows(condition: ConditionView) -> str:
     """The branch in force, by code from the yes or no; empty while it is open and where nothing follows."""
@@ -41,8 +54,13 @@ def decided_title(title: str, when: Mapping[str, str], conditions: Sequence[Cond
     return (follows(mine) if mine else "") or title
 
 
-def bound_arguments(schema: Mapping[str, Any], conditions: Sequence[ConditionView]) -> dict[str, tuple[Any, str]]:
-    """Arguments whose value a decided branch names: name -> (value, because). Nothing where it is ambiguous."""
+def bound_arguments(
+    schema: Mapping[str, Any], conditions: Sequence[ConditionView], *, carried: str = ""
+) -> dict[str, tuple[Any, str]]:
+    """Arguments whose value a decided branch names: name -> (value, because). Nothing where it is ambiguous.
+
+    carried: the key of the condition that the step in focus carries out; only its branch may fix a whole text.
+    """
     bound: dict[str, tuple[Any, str]] = {}
     for name, choices in _choices(schema):
         found: dict[str, str] = {}
@@ -52,7 +70,24 @@ def bound_arguments(schema: Mapping[str, Any], conditions: Sequence[ConditionVie
                 found.setdefault(value, because(condition))
         if len(found) == 1:  # two conditions that disagree bind nothing
             bound[name] = next(iter(found.items()))
+    texts = [name for name in TEXT_ARGUMENTS if schema.get("properties", {}).get(name, {}).get("type") == "string"]
+    mine = next((condition for condition in conditions if condition.key == carried), None)
+    if mine is not None and len(texts) == 1 and texts[0] not in bound and (text := literal(follows(mine))):
+        bound[texts[0]] = (text, because(mine))
     return bound
+
+
+def literal(branch: str) -> str:
+    """The text that a branch says to write, when it says nothing else; empty when it says more, or it is not sure."""
+    hidden = words.masked(branch)
+    chinese = re.search(r"[\u4e00-\u9fff]", hidden)
+    match = (LITERAL_CHINESE if chinese else LITERAL_ENGLISH).fullmatch(hidden.strip(" .。"))
+    if match is None:
+        return ""
+    start = len(hidden) - len(hidden.lstrip(" .。"))
+    if match["word"]:
+        return match["word"]
+    return branch[start + match.start("quoted") + 1 : start + match.end("quoted") - 1].strip()
 
 
 def contradicted(args: Mapping[str, Any], conditions: Sequence[ConditionView]) -> list[str]:

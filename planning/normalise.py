@@ -31,7 +31,7 @@ def normalise(
     steps, _moved, said = slips.mend(draft.steps, tools)
     notes = list(said)
     rules = conditions.split_rule(goal) if current is None else []
-    asked = _conditions(draft, rules, notes)
+    asked = _conditions(draft, rules, goal, notes)
     steps = _fold(_drop(steps, asked, notes), asked, tools, notes)
     asked = _decided_by(steps, asked)
     steps, moved = _needed(_named(steps, asked, tools, notes), tools, current, notes)
@@ -39,7 +39,7 @@ def normalise(
     return draft.model_copy(update={"steps": steps, "conditions": asked}), tuple(notes)
 
 
-def _conditions(draft: PlanDraft, rules: list[ConditionDraft], notes: list[str]) -> list[ConditionDraft]:
+def _conditions(draft: PlanDraft, rules: list[ConditionDraft], goal: str, notes: list[str]) -> list[ConditionDraft]:
     """What the model wrote, with the verbatim rule where code can read it; the code's own reading where it wrote none."""
     left = list(draft.conditions)
     asked = []
@@ -47,7 +47,7 @@ def _conditions(draft: PlanDraft, rules: list[ConditionDraft], notes: list[str])
         same = [theirs for theirs in left if _same_rule(theirs, rule)]
         if not same:
             notes.append("The rule in the task was kept as a condition.")
-        asked.append(_merged(same[0], rule) if same else rule)
+        asked.append(_merged(same[0], rule, goal) if same else rule)
         left = [theirs for theirs in left if theirs not in same]  # a second one for the other branch is the same rule
     return [*asked, *left]
 
@@ -60,14 +60,14 @@ def _same_rule(theirs: ConditionDraft, ours: ConditionDraft) -> bool:
     return _same_question(theirs.question, ours.question) or any(words.share(*pair) >= 0.6 for pair in pairs)
 
 
-def _merged(theirs: ConditionDraft, ours: ConditionDraft) -> ConditionDraft:
+def _merged(theirs: ConditionDraft, ours: ConditionDraft, goal: str) -> ConditionDraft:
     """The person's own words, and which branch hangs on which answer, are surer than the model's retelling.
 
-    Its question may stay, for it often says of which place and day; but only where it asks the very same thing. A question
-    turned round, or branches that traded places, would carry out the wrong branch.
+    Its question may stay, for it often says of which place and day; but only where it asks the very same thing, of a day
+    that the task names. A question turned round, or branches that traded places, would carry out the wrong branch.
     """
     update: dict[str, object] = {"decided_by": theirs.decided_by}
-    if _same_question(theirs.question, ours.question):
+    if _same_question(theirs.question, ours.question) and words.dates(theirs.question) <= words.dates(goal):
         update["question"] = theirs.question
     return ours.model_copy(update=update)
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("agentweb", "chat", "memory", "planning")
 
 # A module may import what stands beside the longest prefix of its name. "!x" takes x out again.
-VALUES = ("chat.types", "chat.errors", "chat.tokens")
+VALUES = ("chat.types", "chat.errors", "chat.tokens", "chat.fence")
 KNOWING = ("planning", "memory")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "planning": ("planning",),
@@ -24,7 +24,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # Values, from which everything is made.
     "chat.types": ("planning.types", "memory.types"),
     "chat.errors": (),
-    "chat.models": (),
+    "chat.fence": (),
+    "chat.models": ("chat.models_mcp",),
+    "chat.models_mcp": (),
     "chat.tokens": ("chat.types",),
     "chat.budget": ("chat.types",),
     "chat.db": (),
@@ -34,6 +36,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chat.llm": ("chat.llm", *VALUES),
     # One file per tool: it acts on the other rooms, and never on the loop or a turn.
     "chat.tools": ("chat.tools", *VALUES, "chat.db", "chat.models", *KNOWING),
+    "chat.tools.registry": ("chat.tools", "chat.mcp.tools"),
     "chat.mcp": ("chat.mcp", "chat.tools", *VALUES, "chat.db", "chat.models"),
     # Writers.
     "chat.conversations": ("chat.models", "chat.events", "chat.errors"),
@@ -52,7 +55,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "agentweb.settings": ("agentweb.env", "agentweb.secrets"),
 }
 # The verbs and the table gates stay pure of the web: no door is imported from below.
-DOORS = ("views", "urls", "consumers", "routing", "panel_views", "approval_views", "memory_views", "admin")
+DOORS = ("views", "urls", "consumers", "routing", "panel_views", "approval_views", "memory_views", "admin", "admin_mcp")
 
 # Outside library -> the modules, or packages, that may import it. What is not named here may be imported by one module only.
 IMPORTERS: dict[str, tuple[str, ...]] = {
@@ -60,11 +63,12 @@ IMPORTERS: dict[str, tuple[str, ...]] = {
     "openai": ("chat.llm.openai_api", "memory.embed"),
     "chromadb": ("memory.index",),
     "mcp": ("chat.mcp",),
+    "anyio": ("chat.mcp",),  # the streams that mcp speaks over
     "sesame": ("chat.sign_in", "agentweb.sign_in_links"),
     "trafilatura": ("chat.tools.fetch_page", "memory.reading"),
-    "unfold": ("chat.admin", "memory.admin"),
+    "unfold": ("chat.admin", "chat.admin_mcp", "memory.admin"),
     # A word in which JSON Schema is spoken: forms, contracts, acceptance checks.
-    "jsonschema": ("chat.approval_form", "chat.checks", "planning.acceptance"),
+    "jsonschema": ("chat.approval_form", "chat.checks", "chat.tools.arguments", "planning.acceptance"),
     # Reads a JSON text that is not yet whole.
     "jiter": ("chat.llm.json_wire", "chat.loop.typist"),
     # The transport that openai brings: faults, a policy behind the wire, one look at the local ports; guarded HTTP of tools.
@@ -74,6 +78,7 @@ IMPORTERS: dict[str, tuple[str, ...]] = {
         "chat.llm.choose",
         "chat.tools.guarded",
         "chat.tools.web_search",
+        "chat.mcp.http",
     ),
 }
 # These are languages that the whole house speaks.
@@ -96,6 +101,9 @@ LATE = {
     ("memory.reading", "trafilatura"): "loaded in the process that reads one document",
     ("memory.reading", "charset_normalizer"): "loaded in the process that reads one document",
     ("memory.apps", "memory.removals"): "Django: apps must be loaded first",
+    ("chat.mcp.client", "mcp"): "half a second of import that only instances with a server need",
+    ("chat.mcp.client", "chat.mcp.stdio"): "belongs to mcp",
+    ("chat.mcp.client", "chat.mcp.http"): "belongs to mcp",
     ("chat.apps", "chat.redact"): "Django: apps must be loaded first",
     ("chat.apps", "chat.checks"): "Django: apps must be loaded first",
 }
@@ -108,6 +116,8 @@ WRITERS: dict[str, tuple[str, ...]] = {
     "Turn": ("chat.turns",),
     "Approval": ("chat.approvals",),
     "Grant": ("chat.approvals",),
+    "McpServer": ("chat.mcp.servers",),
+    "McpTool": ("chat.mcp.servers",),
     "Iteration": ("chat.loop.record",),
     "ToolCall": ("chat.loop.record", "chat.loop.settle"),  # settle: what a crash or the person makes of an open call
     "Plan": ("planning.plans",),
@@ -263,7 +273,8 @@ def tables() -> dict[str, str]:
     return {
         node.name: room
         for room in ("chat", "planning", "memory")
-        for node in ast.parse((ROOT / room / "models.py").read_text()).body
+        for path in (ROOT / room).glob("models*.py")
+        for node in ast.parse(path.read_text()).body
         if isinstance(node, ast.ClassDef) and not any(_is_abstract(inner) for inner in node.body)
     }
 

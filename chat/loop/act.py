@@ -17,8 +17,8 @@ from chat.db import in_db
 from chat.errors import ModelMistake
 from chat.loop import offer, record, schemas
 from chat.models import ToolCall
-from chat.tools import arguments, faults, registry
-from chat.tools.contract import Contract, Done, Tier, ToolContext
+from chat.tools import arguments, faults, registry, results
+from chat.tools.contract import Contract, Tier, ToolContext
 from chat.types import Call, Decision, Snapshot, ToolResult
 
 Status = ToolCall.Status
@@ -73,6 +73,10 @@ async def _run(
     snapshot: Snapshot, call_id: UUID, contract: Contract, args: Mapping[str, Any], notes: tuple[str, ...]
 ) -> ToolResult:
     """Run one call within its time; whatever it raises is translated, never passed on as it is."""
+    try:
+        value = contract.args.model_validate(dict(args)) if contract.parameters is None else dict(args)
+    except ValueError:  # approved for another version of the tool, or a validator that refuses its own output
+        return _refused(call_id, f"{contract.name} does not take these arguments any more.")
     context = ToolContext(
         user_id=snapshot.user_id,
         conversation_id=snapshot.conversation_id,
@@ -84,31 +88,43 @@ async def _run(
     tries = READ_TRIES if contract.tier == Tier.READ else 1
     for attempt in range(1, tries + 1):
         try:
-            value = contract.args.model_validate(dict(args)) if contract.parameters is None else dict(args)
             async with asyncio.timeout(contract.timeout):
-                done: Done = await contract.run(value, context)
+                returned = await contract.run(value, context)
+            done, cut = results.fit(returned)
             text = faults.cut(done.text or faults.as_text(done.data), RESULT_CHARS)
             return ToolResult(
                 call_id=call_id,
                 status=Status.SUCCEEDED,
                 data=done.data,
                 text=text,
-                summary=done.summary[:300],
-                notes=notes,
+                summary=done.summary,
+                notes=(*notes, *cut),
             )
-        except Exception as exc:  # a tool's fault of any kind is the model's to know and the loop's to survive
+        except (
+            Exception,
+            asyncio.CancelledError,
+        ) as exc:  # a tool's fault is the model's to know, the loop's to survive
+            if isinstance(exc, asyncio.CancelledError) and _stopping():
+                raise
             error = faults.translate(exc, contract)
             if not (error["retry"] and attempt < tries):
+                unknown = faults.outcome_unknown(exc, contract)
                 return ToolResult(
                     call_id=call_id,
-                    status=Status.FAILED,
+                    status=Status.UNKNOWN if unknown else Status.FAILED,
                     text=faults.for_model(error),
-                    summary=str(error["what"])[:300],
+                    summary=faults.for_person(error),
                     error=error,
-                    traceback=traceback.format_exc()[-8_000:],
+                    traceback=results.clean(traceback.format_exc()[-8_000:]),
                 )
             await asyncio.sleep(0.2 * attempt)
     raise AssertionError("unreachable")
+
+
+def _stopping() -> bool:
+    """Whether it is this turn that is being cancelled, and not something inside a tool."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def _check_bound(snapshot: Snapshot, tool: str, args: Mapping[str, Any]) -> None:
@@ -118,6 +134,8 @@ def _check_bound(snapshot: Snapshot, tool: str, args: Mapping[str, Any]) -> None
             raise ModelMistake(
                 f"{name} must be {value!r}, because it was decided: {because}. You gave {args.get(name)!r}."
             )
+    if wrong := schemas.contradicted(snapshot, args):
+        raise ModelMistake(" ".join(wrong))
 
 
 def _unknown(name: str, contract: Contract | None, snapshot: Snapshot) -> str:

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.template.loader import render_to_string
 
 from chat import budget
+from chat.fence import closed, fenced
 from chat.loop import schemas
 from chat.tokens import estimate
 from chat.types import CallView, Context, Json, Said, Section, Snapshot
@@ -69,6 +70,7 @@ def _focus(snapshot: Snapshot, *, short: bool) -> tuple[str, list[Section]]:
     parts: dict[str, Any] = {
         "today": snapshot.today,
         "catalogue": schemas.catalogue(snapshot) if {"set_plan", "revise_plan"} & set(snapshot.offered) else [],
+        "kept": list(snapshot.kept_plans[: 1 if short else None]),
         "recalls": [recall.text for recall in shown[: 2 if short else None]],
         "slots": [f"{slot.name} = {_plain(slot.value)}" for slot in snapshot.slots][: 6 if short else 30],
         "exclusions": snapshot.exclusions,
@@ -83,7 +85,7 @@ def _focus(snapshot: Snapshot, *, short: bool) -> tuple[str, list[Section]]:
         "now": _now(snapshot),
     }
     text = render_to_string("focus.txt", parts, using="prompts").strip()
-    names = {"recalls": "memories", "steps": "plan", "goal": "task"}
+    names = {"recalls": "memories", "steps": "plan", "goal": "task", "kept": "kept plans"}
     return text, [
         _section(names.get(k, k), "\n".join(v) if not isinstance(v, str) else v)
         for k, v in parts.items()
@@ -97,7 +99,8 @@ def _step_line(step: StepView, snapshot: Snapshot, near: set[str]) -> str:
     if step.status in {"failed", "skipped"} and step.note:
         line += f" ({_cut(step.note, 120)})"
     if step.status == "done" and step.found and step.key not in near:
-        line += f": {_cut(step.found, FOUND_CHARS)}"
+        found = _cut(step.found, FOUND_CHARS)
+        line += f": {fenced(found) if schemas.from_outside(*step.tools) else found}"
     return line
 
 
@@ -107,7 +110,7 @@ def _title(step: StepView, snapshot: Snapshot) -> str:
 
 def _result_line(call: CallView, short: bool) -> str:
     chars = SHORT_CHARS if short else NEAR_CHARS
-    return f"{call.tool} {_plain(call.args)}: <data>{_cut(call.text, chars)}</data>"
+    return f"{call.tool} {_plain(call.args)}: {fenced(_cut(call.text, chars))}"
 
 
 def _now(snapshot: Snapshot) -> str:
@@ -143,7 +146,7 @@ def _language(text: str) -> str:
 def _scene(snapshot: Snapshot) -> list[str]:
     """What failed, as it failed: the model must not repeat it."""
     bad = [call for call in snapshot.recent if call.status in {"failed", "refused", "rejected", "expired"}]
-    return [f"{call.tool} {_plain(call.args)}: {_cut(call.text or call.summary, 240)}" for call in bad[-3:]]
+    return [f"{call.tool} {_plain(call.args)}: {closed(_cut(call.text or call.summary, 240))}" for call in bad[-3:]]
 
 
 def _closing(snapshot: Snapshot) -> str:
@@ -170,14 +173,9 @@ def _evidence(calls: Sequence[CallView], closing: str, *, chars: int = 6_000) ->
         group = [call for call in calls if call.iteration == number]
         messages.append({"role": "assistant", "content": "", "tool_calls": [_as_call(call) for call in group]})
         for call in group:
-            text = (
-                f"<data>{_cut(call.text, chars)}</data>"
-                if call.status == "succeeded" and call.tier != "local"
-                else call.text
-            )
-            messages.append(
-                {"role": "tool", "tool_call_id": call.id.hex[:24], "content": _cut(text, chars) or call.status}
-            )
+            text = _cut(call.text, chars)
+            text = fenced(text) if call.status == "succeeded" and call.tier != "local" else closed(text)
+            messages.append({"role": "tool", "tool_call_id": call.id.hex[:24], "content": text or call.status})
     if closing and messages:
         messages[-1] = {**messages[-1], "content": f"{messages[-1]['content']}\n{closing}"}
     return tuple(messages)

@@ -17,7 +17,7 @@ from chat.db import in_db
 from chat.errors import LLMUnavailable
 from chat.llm.arguments import parse_arguments
 from chat.llm.base import LLM, Request
-from chat.loop import record
+from chat.loop import record, schemas
 from chat.models import Message, ToolCall, Turn
 from memory import extract, records
 from memory import learn as memory
@@ -113,9 +113,12 @@ def _lessons(turn: Turn) -> list[Receipt]:
 
 
 def _note_episode(turn: Turn) -> None:
-    """What was done and how it went, for "when did we …?"; talk without tools is no episode."""
+    """What was done and how it went, for "when did we …?"; talk without tools is no episode.
+
+    What others wrote is no memory: of a page that was read, only that one was read.
+    """
     done = [
-        f"{call.tool}: {call.summary}"[:160]
+        call.tool if schemas.from_outside(call.tool) else f"{call.tool}: {call.summary}"[:160]
         for call in turn.calls.filter(status=ToolCall.Status.SUCCEEDED).exclude(tier="local").order_by("started_at")
     ]
     if done:

@@ -15,12 +15,13 @@ from django.utils import timezone
 from chat import budget, conversations
 from chat.db import in_db
 from chat.errors import LostClaim
-from chat.loop import offer
+from chat.fence import fenced
+from chat.loop import offer, schemas
 from chat.models import Iteration, Message, ToolCall, Turn
 from chat.tools import registry
 from chat.types import Call, CallView, Decision, Said, Snapshot, Usage
 from memory import recall, slots
-from planning import conditions, exclusions, plans
+from planning import conditions, exclusions, plans, templates
 from planning.types import PlanView, StepView
 
 WINDOW = 8  # earlier turns the model may read
@@ -101,6 +102,7 @@ def read(turn_id: UUID, fence: int) -> Snapshot:
         plain_text_before=asked_plain,
         today=_today(),
         notice=found.notice,
+        kept_plans=() if plan else templates.lines(turn.conversation.user_id, turn.goal, registry.business()),
     )
 
 
@@ -184,7 +186,8 @@ def _window(turn: Turn, after: int) -> tuple[Said, ...]:
     done = ToolCall.objects.filter(turn__in=earlier, status=ToolCall.Status.SUCCEEDED).exclude(tier="local")
     traces: dict[UUID, list[str]] = {}
     for turn_id, tool, summary in done.order_by("started_at").values_list("turn_id", "tool", "summary"):
-        traces.setdefault(turn_id, []).append(f"{tool}: {summary}")
+        outside = schemas.from_outside(tool)
+        traces.setdefault(turn_id, []).append(f"{tool}: {fenced(summary) if outside else summary}")
     said = []
     for item in earlier:
         for message in item.messages.all():

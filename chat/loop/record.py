@@ -18,7 +18,7 @@ from chat.db import in_db
 from chat.loop import schemas
 from chat.loop.fallback import fallback
 from chat.models import Approval, Iteration, Message, ToolCall, Turn
-from chat.tools import registry
+from chat.tools import policy, registry
 from chat.tools.contract import Contract, Tier, digest
 from chat.types import Context, Decision, Outcome, Snapshot, TokenUse, ToolResult, Verdict
 from memory import recall
@@ -112,12 +112,13 @@ def permit(snapshot: Snapshot, call_id: UUID, contract: Contract, args: dict[str
     row.args, row.notes, row.version, row.tier = args, list(notes), contract.version, contract.tier
     row.digest = digest(contract.name, contract.version, args)
     turns.hold(snapshot.turn_id, snapshot.fence)  # a worker that lost the turn must not run anything
-    if over := _over_quota(snapshot, contract):
+    if row.status == Status.CANCELLED:  # the person took the step out of the plan a moment ago
+        return Permit(run=False, status=row.status, text=row.text, summary=row.summary)
+    if over := _over_limits(snapshot, contract):
         row.save()
         return Permit(run=False, status=Status.REFUSED, text=f"Refused: {over}", summary=over[:300])
-    if contract.tier != Tier.WRITE or approvals.granted(
-        snapshot.conversation_id, contract.name, contract.version, args
-    ):
+    free = not policy.asks(contract, args, spent=_spent(snapshot, contract))
+    if free or approvals.granted(snapshot.conversation_id, contract, args):
         return _go(row)
     approval = Approval.objects.filter(call_id=call_id).first()
     if approval is None:
@@ -138,10 +139,10 @@ def _by_approval(row: ToolCall, approval: Approval) -> Permit:
         case Approval.Status.DENIED:
             text = f"The person rejected this call; it was not run. Do not ask for it again as it is.{said}"
             return Permit(run=False, status=Status.REJECTED, text=text, summary=approval.reason[:300])
-        case Approval.Status.GRANTED if used := approvals.use(approval.id):
+        case Approval.Status.GRANTED if used := approvals.use(approval.id, row.version):
             row.args, row.digest = used.args, used.digest
             return _go(row)
-    text = "The approval is no longer in force; the call was not run."
+    text = "The approval is no longer in force, or the tool has changed since; the call was not run."
     return Permit(run=False, status=Status.EXPIRED, text=text, summary=text)
 
 
@@ -152,7 +153,9 @@ def _go(row: ToolCall) -> Permit:
     return Permit(run=True, args=row.args)
 
 
-def _over_quota(snapshot: Snapshot, contract: Contract) -> str:
+def _over_limits(snapshot: Snapshot, contract: Contract) -> str:
+    if policy.denied(contract):
+        return f"{contract.name} was switched off by the operator. Go another way, or tell the person."
     ran = ToolCall.objects.filter(tool=contract.name, started_at__isnull=False)
     if contract.quota and ran.filter(turn_id=snapshot.turn_id).count() >= contract.quota:
         return f"{contract.name} may run {contract.quota} times in a turn; that is used up. Go on with what is known."
@@ -162,6 +165,15 @@ def _over_quota(snapshot: Snapshot, contract: Contract) -> str:
     ):
         return f"{contract.name} may run {contract.day_quota} times a day; that is used up."
     return ""
+
+
+def _spent(snapshot: Snapshot, contract: Contract) -> float:
+    """Dollars that this turn's calls of the tool have cost; what does not cost is not looked up."""
+    if contract.tier != Tier.EXPENSIVE:
+        return 0.0
+    ran = ToolCall.objects.filter(turn_id=snapshot.turn_id, tool=contract.name, started_at__isnull=False)
+    prices = (policy.price(contract, args) for args in ran.values_list("args", flat=True))
+    return sum(price for price in prices if price != float("inf"))
 
 
 # ---- after acting ----------------------------------------------------------------------------------------
@@ -177,8 +189,10 @@ async def record(snapshot: Snapshot, decision: Decision, results: Sequence[ToolR
 def _record(snapshot: Snapshot, results: Sequence[ToolResult]) -> None:
     turns.hold(snapshot.turn_id, snapshot.fence)
     for result in results:
+        if result.status == Status.UNKNOWN and not result.error:
+            continue  # it still waits for the person's word; what is known of it stands there
         waits = result.status in {Status.WAITING, Status.UNKNOWN}
-        ToolCall.objects.filter(id=result.call_id).update(
+        ToolCall.objects.filter(id=result.call_id).exclude(status=Status.CANCELLED).update(
             status=result.status,
             result=result.data,
             text=result.text,
@@ -186,6 +200,7 @@ def _record(snapshot: Snapshot, results: Sequence[ToolResult]) -> None:
             error=result.error,
             traceback=result.traceback,
             ended_at=None if waits else timezone.now(),
+            **({"notes": list(result.notes)} if result.notes else {}),
         )
 
 

@@ -4,6 +4,7 @@ Snapshot -> function schemas, catalogue lines.  Touches: nothing (pure).
 """
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -26,7 +27,20 @@ def bound(snapshot: Snapshot, tool: str) -> dict[str, tuple[Any, str]]:
     contract = registry.find(tool)
     if contract is None or snapshot.steering:
         return {}
-    return dict(conditions.bound_arguments(contract.schema(), snapshot.conditions))
+    step = snapshot.step
+    carried = step.when.get("condition", "") if step and tool in step.tools else ""
+    return dict(conditions.bound_arguments(contract.schema(), snapshot.conditions, carried=carried))
+
+
+def contradicted(snapshot: Snapshot, args: Mapping[str, Any]) -> list[str]:
+    """Arguments that say what the branch not in force would have said, in words for the model."""
+    return [] if snapshot.steering else conditions.contradicted(args, snapshot.conditions)
+
+
+def from_outside(*names: str) -> bool:
+    """Whether others write what one of these tools returns; a tool that is gone may have been such."""
+    contracts = [registry.find(name) for name in names]
+    return any(contract is None or contract.from_outside for contract in contracts)
 
 
 def catalogue(snapshot: Snapshot) -> list[str]:

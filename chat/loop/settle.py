@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from chat import approvals
 from chat.models import Approval, ToolCall
 from chat.tools.contract import Tier
+from planning import plans
 from planning.acceptance import CONFIRMED
 
 Status = ToolCall.Status
@@ -24,6 +25,22 @@ def cancel_open(turn_id: UUID) -> None:
         status=Status.UNKNOWN, ended_at=timezone.now(), summary=_("It was cut off; nobody knows whether it happened.")
     )
     open_calls.update(status=Status.CANCELLED, ended_at=timezone.now(), text="Cancelled: the turn was stopped.")
+
+
+def cancel_left_out(turn_id: UUID) -> list[UUID]:
+    """Calls of steps that the person took out of the plan, or skipped, are not made. What runs already is not cut off."""
+    plan = plans.current(turn_id)
+    running = [step.key for step in plan.steps if step.status == "running"] if plan else []
+    waiting = ToolCall.objects.filter(turn_id=turn_id, status__in=[Status.INTENDED, Status.WAITING])
+    gone = waiting.exclude(step_key__in=["", *running])
+    ids = list(gone.values_list("id", flat=True))
+    gone.update(
+        status=Status.CANCELLED,
+        ended_at=timezone.now(),
+        summary=_("You took the step out of the plan."),
+        text="Cancelled: the person took the step out of the plan.",
+    )
+    return ids
 
 
 def after_crash(turn_id: UUID) -> int:

@@ -13,8 +13,9 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from chat.db import in_db
+from chat.errors import LLMUnavailable
 from chat.llm.base import LLM
-from chat.loop import ask
+from chat.loop import ask, schemas
 from chat.models import ToolCall, Turn
 from chat.types import Snapshot, TokenUse, ToolResult, Verdict
 from memory import slots
@@ -34,6 +35,7 @@ class Findings:
     notes: list[str] = field(default_factory=list)
     replan: str = ""
     step_done: bool = False
+    look_again: bool = False  # a try failed for a reason that the model may find: not the person's
     use: TokenUse = field(default_factory=TokenUse)
 
 
@@ -100,6 +102,12 @@ async def _step(
         if found.step_done:
             return
     await in_db(_failures, snapshot, step, mine, work, found)
+    if step.attempts == 1 and found.look_again:
+        tries = [call for call in mine if call.tool not in BOOKKEEPING]
+        with contextlib.suppress(LLMUnavailable):  # advice: nothing depends on it
+            told, use = await ask.reflect(llm, step, tries, found.faults, schemas.plannable(snapshot))
+            found.use = add(found.use, use)
+            found.faults += [told] if told else []
 
 
 async def _checks(snapshot: Snapshot, step: StepView, evidence: list[Evidence], found: Findings, llm: LLM) -> None:
@@ -150,10 +158,14 @@ def _failures(
     if not failed:
         if any(call.status == Status.SUCCEEDED for call in work):
             plans.fail_attempt(snapshot.turn_id, step.key, found.faults[-1] if found.faults else "")
+            found.look_again = bool(found.faults)
         return
     call = failed[-1]
     error = call.error or {}
-    plans.fail_attempt(snapshot.turn_id, step.key, call.summary or call.get_status_display())
+    # What the other side said of it is data: it stays in the call, fenced, and out of notes and reasons.
+    what = str(error.get("what") or call.summary)[:300]
+    plans.fail_attempt(snapshot.turn_id, step.key, what or call.get_status_display())
+    found.look_again = call.status == Status.FAILED
     same = [one for one in mine if one.status == call.status and one.tool == call.tool]
     if call.status == Status.REJECTED:
         why = _("You rejected %(tool)s.") % {"tool": call.tool}
@@ -161,9 +173,9 @@ def _failures(
     elif call.status == Status.EXPIRED:
         found.replan = _("The approval for %(tool)s expired.") % {"tool": call.tool}
     elif not (error.get("retry") or error.get("mend")):
-        found.replan = _("%(tool)s failed: %(what)s") % {"tool": call.tool, "what": call.summary}
+        found.replan = _("%(tool)s failed: %(what)s") % {"tool": call.tool, "what": what}
     elif len(same) >= 2:
-        found.replan = _("%(tool)s failed twice: %(what)s") % {"tool": call.tool, "what": call.summary}
+        found.replan = _("%(tool)s failed twice: %(what)s") % {"tool": call.tool, "what": what}
     if found.replan:
         plans.fail_step(snapshot.turn_id, step.key, found.replan)
 

@@ -82,6 +82,10 @@ class Contract:
     effect: Callable[[Any], str] | None = None
     # What the card shows beside the fields: preview(args, ctx) -> text (a diff, a price).
     preview: Callable[[Any, ToolContext], str] | None = None
+    # Dollars of one call: price(args) -> 0.02. An expensive tool without it always asks the person.
+    price: Callable[[Any], float] | None = None
+    # Whether others write what it returns (pages, mail, files that were given); said to the model with every word of it.
+    outside: bool = False
     # Argument -> words a person uses ("From"); default: the field's title.
     labels: Mapping[str, str] = field(default_factory=dict)
     # Checks a plan step about this tool gets when the plan names none: [{"kind", ...params}].
@@ -91,6 +95,11 @@ class Contract:
     # Whether the instance is set up for it; a tool that could only fail is not offered.
     available: Callable[[], bool] = lambda: True
     parameters: Mapping[str, Any] | None = None  # JSON Schema from outside (MCP); None: made from args
+
+    @property
+    def from_outside(self) -> bool:
+        """A tool that is itself from outside is not asked."""
+        return self.outside or self.parameters is not None
 
     @property
     def version(self) -> str:

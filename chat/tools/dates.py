@@ -10,10 +10,10 @@ from typing import Any
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
-def read_date(value: Any, *, year: int) -> Any:
+def read_date(value: Any, *, year: int | None) -> Any:
     """A date for a text with one meaning; anything else comes back as it is, for validation to refuse.
 
-    year: for a date that names none.
+    year: for a date that names none; None: such a date is refused.
     """
     if not isinstance(value, str):
         return value
@@ -29,11 +29,13 @@ def read_date(value: Any, *, year: int) -> Any:
     return value
 
 
-def _named(year: str | int, month: str, day: str, otherwise: str) -> Any:
+def _named(year: str | int | None, month: str, day: str, otherwise: str) -> Any:
     return _date(year, str(MONTHS.index(month) + 1), day, otherwise) if month in MONTHS else otherwise
 
 
-def _date(year: str | int, month: str, day: str, otherwise: str) -> Any:
+def _date(year: str | int | None, month: str, day: str, otherwise: str) -> Any:
+    if year is None:
+        return otherwise
     try:
         return date(int(year), int(month), int(day))
     except ValueError:

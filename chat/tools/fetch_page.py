@@ -42,8 +42,11 @@ def _readable(html: str, kind: str) -> tuple[str, str]:
         return "", html
     import trafilatura  # large: only when a page is read
 
+    if "<html" not in html[:2_000].lower():
+        html = f"<html><body>{html}</body></html>"  # a fragment, which the library would not take
     meta = trafilatura.extract_metadata(html)
-    text = trafilatura.extract(html, include_comments=False, include_images=False) or ""
+    # A page that is no article has no main part: then all of its words.
+    text = trafilatura.extract(html, include_comments=False, include_images=False) or trafilatura.html2txt(html)
     return (meta.title or "" if meta else ""), text
 
 
@@ -62,4 +65,5 @@ CONTRACT = Contract(
     timeout=40,
     repeatable=True,
     pack="web",
+    outside=True,
 )

@@ -5,6 +5,7 @@ path, text -> files in the conversation's own folder.  Touches: that folder only
 
 import difflib
 import os
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,9 @@ class PathArgs(Args):
     def _inside(cls, value: str) -> str:
         """Refuse whatever could leave the folder; the resolved path is checked again before use."""
         parts = Path(value.replace("\\", "/")).parts
-        if "\0" in value or value.startswith(("/", "~", "\\")) or ".." in parts or any(ord(c) < 32 for c in value):
+        strange = any(unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for char in value)
+        long = any(len(part.encode("utf-8", "replace")) > 120 for part in parts)
+        if value.startswith(("/", "~", "\\")) or ".." in parts or strange or long or value.startswith("."):
             raise ValueError("a plain path inside the conversation's folder is needed, such as notes.txt")
         return value.replace("\\", "/")
 

@@ -1,6 +1,6 @@
-"""Which tools exist: every file in this folder that has a CONTRACT or CONTRACTS.
+"""Which tools exist: every file in this folder that has a CONTRACT or CONTRACTS, and what MCP servers offer.
 
-name -> contract.  Touches: nothing (pure).
+name -> contract.  Touches: the tables of MCP servers (reads, once a second at most).
 """
 
 import importlib
@@ -10,6 +10,8 @@ from functools import cache
 from types import MappingProxyType
 
 from chat import tools
+from chat.mcp import tools as mcp_tools
+from chat.tools import policy
 from chat.tools.contract import Contract
 
 
@@ -29,9 +31,9 @@ def builtin() -> Mapping[str, Contract]:
 
 def business() -> dict[str, Contract]:
     """The tools that do the person's work and can be used as this instance is set up."""
-    found = builtin().items()
-    return {name: contract for name, contract in found if contract.pack != "control" and contract.available()}
+    own = {name: one for name, one in builtin().items() if one.pack != "control" and one.available()}
+    return {name: one for name, one in {**mcp_tools.contracts(), **own}.items() if not policy.denied(one)}
 
 
 def find(name: str) -> Contract | None:
-    return builtin().get(name)
+    return builtin().get(name) or mcp_tools.contracts().get(name)

@@ -4,12 +4,17 @@ text, kind -> receipt.  Touches: memory.records.
 """
 
 from typing import Literal
+from uuid import UUID
 
 from pydantic import Field
 
 from chat.db import in_db
+from chat.models import Message, ToolCall
+from chat.tools import registry
 from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolContext
-from memory import records
+from memory import lexical, records
+
+OWN_WORDS = 0.6  # of a memory must stand in what the person said, once something from outside was read
 
 
 class RememberArgs(Args):
@@ -30,6 +35,7 @@ def _run(args: RememberArgs, ctx: ToolContext) -> Done:
         ctx.user_id,
         args.text,
         kind=args.kind,
+        review=_may_be_anothers(args.text, ctx.conversation_id),
         source={"by": "agent", "turn": str(ctx.turn_id), "iteration": ctx.iteration},
         conversation_id=ctx.conversation_id,
     )
@@ -41,6 +47,18 @@ def _run(args: RememberArgs, ctx: ToolContext) -> Done:
         "review": "Waits for the person's review",
     }.get(receipt.status, f"Not remembered: {receipt.reason}")
     return Done(data=receipt.as_json(), summary=f"{said}: {receipt.text}"[:300], text=f"{said}.")
+
+
+def _may_be_anothers(text: str, conversation_id: UUID) -> bool:
+    """Whether a page or the like may have put this into the model's mouth: the person then looks at it first."""
+    used = ToolCall.objects.filter(turn__conversation_id=conversation_id, status=ToolCall.Status.SUCCEEDED)
+    contracts = [registry.find(tool) for tool in used.values_list("tool", flat=True).distinct().order_by()]
+    if not any(contract is None or contract.from_outside for contract in contracts):
+        return False
+    said = Message.objects.filter(conversation_id=conversation_id, role=Message.Role.USER).order_by("-id")
+    known = lexical.content(" ".join(said.values_list("text", flat=True)[:50]))
+    terms = lexical.content(text)
+    return len(terms & known) < OWN_WORDS * len(terms)
 
 
 CONTRACT = Contract(

@@ -4,13 +4,26 @@ to, subject, text -> sent.  Touches: the mail server.
 """
 
 import asyncio
+import smtplib
+import socket
 
 from django.core.mail import EmailMessage
 from django.core.validators import validate_email
 from pydantic import Field, field_validator
 
-from chat.errors import ToolFailed
+from chat.errors import OutcomeUnknown, ToolFailed
 from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolContext
+
+# Said before the text was taken.
+REFUSED = (
+    smtplib.SMTPAuthenticationError,
+    smtplib.SMTPConnectError,
+    smtplib.SMTPHeloError,
+    smtplib.SMTPNotSupportedError,
+    smtplib.SMTPRecipientsRefused,
+    smtplib.SMTPSenderRefused,
+    smtplib.SMTPDataError,
+)
 
 
 class SendEmailArgs(Args):
@@ -42,10 +55,12 @@ async def run(args: SendEmailArgs, ctx: ToolContext) -> Done:
     message = EmailMessage(args.subject, args.text, to=args.to, headers=headers)
     try:
         await asyncio.to_thread(message.send)
-    except OSError as fault:
+    except (ConnectionRefusedError, socket.gaierror, *REFUSED) as fault:
         raise ToolFailed(
             "The mail server did not take the e-mail.", "It is down, or not set up.", "Tell the person."
         ) from fault
+    except OSError as fault:  # it broke off on the way: smtplib's own faults are such too
+        raise OutcomeUnknown("The mail server broke off. Nobody knows whether the e-mail was sent.") from fault
     return Done(data={"sent_to": args.to}, summary=f"Sent to {', '.join(args.to)}"[:200])
 
 

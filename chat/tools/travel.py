@@ -6,6 +6,7 @@ city, dates -> weather, hotels; a booking.  Touches: bookings.json in the conver
 import datetime as dt
 import hashlib
 import json
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
@@ -19,6 +20,7 @@ WEATHER = {
     dt.date(2026, 10, 1): {"condition": "rain", "temperature_c": 14},
     dt.date(2026, 10, 2): {"condition": "sunny", "temperature_c": 21},
 }
+YEAR = 2026  # of all local data
 KNOWN = "2026-10-01 and 2026-10-02"
 HOTELS: tuple[dict[str, Any], ...] = (
     {"hotel_id": "XA-204", "name": "Bell Tower Hotel", "prices": {"suite": 980, "standard": 520}},
@@ -33,7 +35,15 @@ class _Dated(Args):
     @field_validator("date", "date_from", mode="before", check_fields=False)
     @classmethod
     def _read(cls, value: Any) -> Any:
-        return read_date(value, year=2026)
+        return read_date(value, year=YEAR)
+
+    @field_validator("date_from", check_fields=False)
+    @classmethod
+    def _known(cls, value: dt.date) -> dt.date:
+        """A small model takes the year from its training; a booking for it would be worth nothing."""
+        if value.year != YEAR:
+            raise ValueError(f"the year is {YEAR}, such as 2026-10-01")
+        return value
 
 
 class WeatherArgs(_Dated):
@@ -90,10 +100,23 @@ async def book_hotel(args: BookArgs, ctx: ToolContext) -> Done:
     }
     path = ctx.workspace / "bookings.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    booked = json.loads(path.read_text()) if path.exists() else {}
-    booked.setdefault(ctx.idempotency_key, order)
-    path.write_text(json.dumps(booked, ensure_ascii=False, indent=1))
+    booked = _booked(path)
+    order = booked.setdefault(ctx.idempotency_key, order)
+    path.write_text(json.dumps(booked, ensure_ascii=False, indent=1), encoding="utf-8")
     return Done(data=order, summary=f"Booked: {hotel['name']}, {args.room}, order {order['order_id']}")
+
+
+def _booked(path: Path) -> dict[str, Any]:
+    """What is booked so far. The file is in the person's folder, where it may have been changed."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ToolFailed("bookings.json cannot be read, so nothing was booked.", next="Tell the person.")
+    return found
 
 
 def _city(name: str) -> str:

@@ -116,5 +116,6 @@ CONTRACT = Contract(
     timeout=30,
     repeatable=True,
     pack="web",
+    outside=True,
     available=lambda: bool(settings.AGENT_SEARCH),
 )

@@ -120,6 +120,7 @@ def main() -> None:
     first, others = people[0], people[1:]
     each = (options.memories - options.large) // max(len(others), 1)
 
+    settings.AGENT_EXACT_LIMIT = 0  # the index is asked, however few there are
     started = time.perf_counter()
     fill(first, options.large, dice)
     say(f"{options.large:,} rows embedded and written, rows/s", round(options.large / (time.perf_counter() - started)))
@@ -134,7 +135,7 @@ def main() -> None:
     shelf.drop(first.pk)
     say(f"recall, {options.large:,} of one person, exactly from the rows", recall_of(first))
     say(f"recall, {each:,} of one person, exactly from the rows", recall_of(others[0]))
-    settings.AGENT_EXACT_LIMIT = 2_000
+    settings.AGENT_EXACT_LIMIT = options.large
 
     def cold(user: User) -> Callable[[int], object]:
         def ask(_number: int) -> object:

@@ -39,7 +39,7 @@ async def test_words_arrive_while_they_are_written_and_once() -> None:
 
 async def test_the_arguments_of_a_call_can_be_followed() -> None:
     seen: list[tuple[int, str, str]] = []
-    llm = ScriptedLLM([call("finish", answer="a long answer in many words")], delay=0.005)
+    llm = ScriptedLLM([call("finish", answer="a long answer in many words")], delay=0.03)
     reply = await llm.reply(ask(tools=TOOLS), on_call=lambda *part: seen.append(part))
     assert seen[-1] == (0, "finish", reply.calls[0].arguments)
     assert all(reply.calls[0].arguments.startswith(arguments) for _, _, arguments in seen) and len(seen) > 2
@@ -49,7 +49,7 @@ async def test_the_json_wire_types_arguments_and_never_raw_json() -> None:
     seen: list[tuple[int, str, str]] = []
     typed: list[str] = []
     said = json.dumps({"tool": "finish", "args": {"answer": "a long answer in many words"}})
-    llm = ScriptedLLM([said, '{"say": "just words"}'], delay=0.005, wire="json")
+    llm = ScriptedLLM([said, '{"say": "just words"}'], delay=0.03, wire="json")
     request = ask(tools=(*TOOLS, {"type": "function", "function": {"name": "finish", "description": "end"}}))
     reply = await llm.reply(
         request, on_text=lambda kind, text: typed.append(text), on_call=lambda *part: seen.append(part)

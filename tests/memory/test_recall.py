@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memory import embed, index, outbox, records, shelf
-from memory.errors import EmbedderDown, IndexDown
+from memory.errors import EmbedderDown
 from memory.models import MemoryRecord
 from memory.recall import count_recalled, recall
 from tests.memory.conftest import Ask, Tell, best
@@ -359,13 +359,31 @@ def test_another_embedder_is_noticed_and_everything_embedded_anew(
     assert outbox.drift().in_step
 
 
-def test_a_full_disk_keeps_the_rows_and_is_said(tell: Tell, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: index.Index, collection: str, rows: Any) -> None:
-        raise IndexDown("The index failed: OSError: No space left on device")
-
+def test_a_nearly_full_disk_keeps_the_rows_and_is_said(tell: Tell, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     tell("I like oolong tea")
     with monkeypatch.context() as patch:
-        patch.setattr(index.Index, "upsert", full)
-        assert "space" in outbox.drain().fault
-    assert ask("oolong tea") == ["I like oolong tea"]
+        patch.setattr("memory.index.free_bytes", lambda _folder: 1_000_000)
+        assert "full" in outbox.drain().fault
+        assert ask("oolong tea") == ["I like oolong tea"]
     assert outbox.drain().indexed == 1
+
+
+@pytest.mark.usefixtures("through_chroma")
+def test_a_client_that_failed_is_never_called_again(tell: Tell, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    tell("I like oolong tea")
+    outbox.drain_all()
+    failed = index.index()._client
+
+    def hang(*args: Any, **more: Any) -> Any:
+        raise AssertionError("called again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(index.Index, "_collection", lambda *args: (_ for _ in ()).throw(OSError("I/O error")))
+        assert ask("oolong tea") == ["I like oolong tea"]
+    monkeypatch.setattr(failed, "list_collections", hang)
+    monkeypatch.setattr(failed, "close", hang)
+    assert ask("oolong tea") == ["I like oolong tea"]
+    assert "rebuilt" in outbox.drain().fault
+    index.index()._down_until = 0.0
+    assert outbox.drain().rebuilt
+    assert outbox.drift().in_step

@@ -229,3 +229,26 @@ def test_ten_thousand_memories_are_listed_page_by_page(alice: Any, django_assert
     assert (len(page), count) == (50, 10_000)
     found, many = records.page(alice.id, "memory 77", count=5)
     assert (len(found), many) == (5, 280)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [("I like tea", "I like green tea"), ("I like green tea", "I like tea"), ("I like tea", "I like tea ceremonies")],
+)
+def test_a_wider_or_narrower_liking_is_another_memory(alice: Any, tell: Tell, one: str, two: str) -> None:
+    tell(one)
+    tell(two)
+    assert live(alice) == [one, two]
+
+
+def test_the_same_said_shorter_is_known_already(alice: Any, tell: Tell) -> None:
+    tell("I'm living in Lyon now.")
+    assert tell("By the way, I live in Lyon.").status == "duplicate"
+    assert live(alice) == ["I'm living in Lyon now."]
+
+
+def test_every_memory_that_states_a_fact_is_retired_with_it(alice: Any, tell: Tell) -> None:
+    for text in ("My employer is Acme", "I work at Acme in the sales office", "I like tea"):
+        tell(text)
+    tell("I now work for Initech")
+    assert live(alice) == ["I like tea", "I now work for Initech"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from planning.branches import literal
 from planning.conditions import bound_arguments, contradicted, decided_title, follows, resolve, split_rule
 from planning.types import ConditionView
 
@@ -143,3 +144,39 @@ def test_an_argument_of_the_other_branch_is_told_in_words(args: dict[str, Any], 
         assert bool(told) == wrong
         assert all("'big'" in line for line in told)
     assert contradicted(args, [decided("open", "save 'big'", "save 'small'")]) == []
+
+
+@pytest.mark.parametrize(
+    ("branch", "text"),
+    [
+        ("save the word big to result.txt", "big"),
+        ("save 'big' to result.txt", "big"),
+        ('write "very big" into the file result.txt', "very big"),
+        ("Save 'big'", "big"),
+        ("把单词big存到result.txt", "big"),
+        ("保存“大”", "大"),
+        ("把“大”写入result.txt", "大"),
+        ("存big到result.txt", "big"),
+        ("save the word big and the number", ""),
+        ("save 'big' and 'small'", ""),
+        ("save big", ""),
+        ("save the result to result.txt", ""),
+        ("把结果存到result.txt", ""),
+        ("book a suite", ""),
+        ("订suite", ""),
+        ("email bob", ""),
+        ("", ""),
+    ],
+)
+def test_a_branch_that_says_nothing_but_which_text_to_write(branch: str, text: str) -> None:
+    assert literal(branch) == text
+
+
+def test_the_step_that_carries_a_condition_out_writes_the_very_text() -> None:
+    schema = {"properties": {"path": {"type": "string"}, "content": {"type": "string"}}}
+    condition = decided("no", "把单词big存到result.txt", "把单词small存到result.txt")
+    assert bound_arguments(schema, [condition], carried="c1")["content"][0] == "small"
+    assert bound_arguments(schema, [condition]) == {}  # another step's text is its own
+    assert bound_arguments(schema, [decided("open", "save 'a'", "save 'b'")], carried="c1") == {}
+    two = {"properties": {"text": {"type": "string"}, "content": {"type": "string"}}}
+    assert bound_arguments(two, [condition], carried="c1") == {}

@@ -42,6 +42,11 @@ def test_a_rule_that_the_model_left_out_is_kept_as_a_condition(goal: str) -> Non
             {"question": "Will it rain in Xi'an on 10-01?", "if_yes": "book a suite", "if_no": "book a standard room"},
             "Will it rain in Xi'an on 10-01?",
         ),
+        # Of a day that nobody spoke of.
+        (
+            {"question": "Will it rain on 10-07?", "if_yes": "book a suite", "if_no": "book a standard room"},
+            "Does it rain?",
+        ),
         # The branches traded places: the person's words win.
         ({"question": "Will it rain?", "if_yes": "book a standard room", "if_no": "book a suite"}, "Will it rain?"),
         # The opposite question, whichever way its branches stand.

@@ -476,3 +476,19 @@ def test_a_plan_of_another_turn_is_not_touched(turn: Turn) -> None:
     do(other)
     assert [step.status for step in current(turn).steps] == ["pending"] * 3
     assert Step.objects.filter(plan__turn=other).count() == 1
+
+
+def test_a_step_taken_up_again_does_not_wait_for_what_has_left_the_plan(turn: Turn) -> None:
+    plan = planned(turn)
+    edited(turn, "skip", plan.steps[2])
+    revised(turn, ("Ask another site", "read_file"))  # what the skipped step waited for is gone
+    edited(turn, "unskip", plan.steps[2])
+    assert {do(turn).title for _ in range(2)} == {"Book a room", "Ask another site"}
+
+
+def test_a_step_taken_up_again_does_not_wait_for_one_that_waits_for_it(turn: Turn) -> None:
+    first, second, _third = planned(turn).steps
+    edited(turn, "move", second, to=1)  # the second goes first now, so the first waits for it
+    edited(turn, "skip", second)
+    edited(turn, "unskip", second)
+    assert do(turn).title == "Find hotels" and do(turn).key == first.key

@@ -55,9 +55,10 @@ STEPS = st.fixed_dictionaries(
     {"title": TITLES, "tool": st.sampled_from([*TOOLS, "nope"]), "after": AFTER, "when": WHEN}
 )
 DRAFTS = st.lists(STEPS, max_size=5).map(lambda steps: PlanDraft.model_validate({"steps": steps}))
-PLAIN = st.lists(
-    st.fixed_dictionaries({"title": TITLES.filter(bool), "tool": st.sampled_from(list(TOOLS))}), min_size=1, max_size=4
-).map(lambda steps: PlanDraft.model_validate({"steps": steps}))
+PLAIN_STEPS = st.fixed_dictionaries(
+    {"title": TITLES.filter(bool), "tool": st.sampled_from(list(TOOLS)), "after": st.sampled_from([None, None, []])}
+)
+PLAIN = st.lists(PLAIN_STEPS, min_size=1, max_size=4).map(lambda steps: PlanDraft.model_validate({"steps": steps}))
 OPS = st.sampled_from(["reword", "move", "skip", "unskip", "retry", "add", "delete", "checks", "goal"])
 PICK = st.integers(0, 9)
 
@@ -94,12 +95,15 @@ class PlanMachine(RuleBasedStateMachine):
 
     @rule()
     def next_step(self) -> None:
-        step = plans.next_step(self.turn_id)
-        if step is not None:
+        self.start()
+
+    def start(self) -> StepView | None:
+        step, plan = plans.next_step(self.turn_id), self.plan()
+        if step is not None and plan is not None:
             assert step.key not in self.done, "a done step is run again"
-            plan = self.plan()
-            assert plan is not None and step.status == "running"
-            assert all(plan.step(key).status in {"done", "skipped"} for key in step.depends_on if plan.step(key))  # type: ignore[union-attr]
+            waited = [plan.step(key) for key in step.depends_on]
+            assert all(other and other.status in {"done", "skipped"} for other in waited), "it did not wait"
+        return step
 
     @rule(pick=PICK, check=PICK, verdict=st.sampled_from(["passed", "passed", "failed"]))
     @precondition(lambda self: self.held is not None)
@@ -121,7 +125,7 @@ class PlanMachine(RuleBasedStateMachine):
     @rule()
     def carry_out(self) -> None:
         """What a good iteration does: run, all checks pass, done."""
-        step = plans.next_step(self.turn_id)
+        step = self.start()
         if step is not None:
             for check in step.checks:
                 plans.record_verdict(check.id, "passed", "because")
@@ -129,14 +133,18 @@ class PlanMachine(RuleBasedStateMachine):
                 plans.finish_step(self.turn_id, step.key, "found")
                 self.finished[step.key] += 1
 
-    @rule(pick=PICK, whole=st.booleans())
+    @rule(pick=PICK)
     @precondition(lambda self: self.held is not None)
-    def fail(self, pick: int, whole: bool) -> None:
+    def fail_an_attempt(self, pick: int) -> None:
         step = self.pick(self.held, pick)
         if step is not None:
             plans.fail_attempt(self.turn_id, step.key, "no")
-            if whole:
-                plans.fail_step(self.turn_id, step.key, "no")
+
+    @rule()
+    def fail(self) -> None:
+        step = self.start()
+        if step is not None:
+            assert plans.fail_step(self.turn_id, step.key, "no")
 
     @rule(answer=st.sampled_from(["yes", "no"]), person=st.booleans())
     def decide(self, answer: str, person: bool) -> None:

@@ -170,7 +170,7 @@ async def test_a_write_cut_off_by_a_crash_is_unknown_and_the_person_decides(alic
 
 def _crash_in_the_write(turn: Turn, approval: Approval) -> None:
     """The rows as a worker leaves them that died between the intent and the result."""
-    approvals.use(approval.id)
+    approvals.use(approval.id, approval.version)
     ToolCall.objects.filter(turn=turn, tool="write_file").update(status="running")
     Turn.objects.filter(id=turn.id).update(status="running", owner="dead", lease_until=timezone.now())
 
