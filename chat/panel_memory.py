@@ -83,7 +83,7 @@ def edited(user_id: int, record_id: str) -> RecallRow | None:
 
 def search(user_id: int, query: str) -> tuple[RecallRow, ...]:
     """All memories that fit the person's words, ranked and explained as for a step."""
-    found = recall.recall(user_id, query, limit=FOUND, floor=SEARCH_FLOOR, pinned=False)
+    found = recall.recall(user_id, query, limit=FOUND, floor=SEARCH_FLOOR, unasked=False)
     return recall_rows(user_id, [asdict(item) for item in found.recalls if item.fate == "shown"])
 
 

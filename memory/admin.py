@@ -153,7 +153,7 @@ class MemoryRecordAdmin(Logged, ModelAdmin):
         people = list(queryset.order_by().values_list("user_id", flat=True).distinct()[: MOST_PEOPLE + 1])
         near: list[str] = []
         for user_id in people if len(people) <= MOST_PEOPLE else ():
-            fitting = recall(user_id, search_term, limit=FOUND, floor=settings.AGENT_RECALL_FLOOR, pinned=False)
+            fitting = recall(user_id, search_term, limit=FOUND, floor=settings.AGENT_RECALL_FLOOR, unasked=False)
             near += [item.id for item in fitting.shown]
         return queryset.filter(Q(id__in=near) | Q(id__in=found.order_by().values("id"))), distinct
 

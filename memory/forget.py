@@ -187,7 +187,7 @@ def _asked(user_id: int, ids: Sequence[UUID | str], query: str) -> list[MemoryRe
         return list(rows.filter(id__in=list(ids)).defer("vector"))
     if not query.strip():
         return []
-    fitting = recall(user_id, query, limit=MOST_FOUND, floor=settings.AGENT_RECALL_FLOOR, pinned=False)
+    fitting = recall(user_id, query, limit=MOST_FOUND, floor=settings.AGENT_RECALL_FLOOR, unasked=False)
     wanted = Q(id__in=[item.id for item in fitting.shown]) | Q(text__icontains=query.strip())
     wanted |= Q(facts__value__icontains=query.strip()) | Q(facts__attribute__iexact=attribute_name(query))
     return list(rows.filter(wanted).distinct().defer("vector"))

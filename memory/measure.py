@@ -89,7 +89,7 @@ def measure(corpora: Iterable[Corpus], users: Mapping[str, int], depth: int = 25
         user_id = users[corpus.name]
         keys = _write(user_id, corpus, done)
         for question in corpus.questions:
-            found = recall(user_id, question.text, limit=depth, floor=EVERYTHING, pinned=False)
+            found = recall(user_id, question.text, limit=depth, floor=EVERYTHING, unasked=False)
             done.recall_ms.append(found.ms)
             ranked = [key for item in found.recalls for key in keys.get(item.id, [])]
             best = found.recalls[0].score if found.recalls else 0.0

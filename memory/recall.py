@@ -36,10 +36,13 @@ def recall(
     kinds: Collection[str] | None = None,
     limit: int,
     floor: float,
-    pinned: bool = True,
+    unasked: bool = True,
     vector: Vectors | None = None,
 ) -> Recalled:
-    """Bring back what fits the question. Never raises for an index or embedder that cannot be used."""
+    """Bring back what fits the question. Never raises for an index or embedder that cannot be used.
+
+    `unasked`: nobody searched; what is pinned comes along, and a kind may hold back what the question does not call for.
+    """
     started = time.perf_counter()
     state = UserMemory.objects.filter(user_id=user_id).first()
     if state is None:  # nothing has ever been written for this person
@@ -59,9 +62,10 @@ def recall(
         notices=notices,
     )
     hits = found.best
-    rows = _reload(user_id, [hit.id for hit in hits] + (list(found.pinned) if pinned else []), kinds)
+    rows = _reload(user_id, [hit.id for hit in hits] + (list(found.pinned) if unasked else []), kinds)
     least = floor if vector is not None else floor * WORDS_ALONE
-    recalls = _fates(rows, {hit.id: hit for hit in hits}, limit, least, pinned)
+    held_back = {kind.name for kind in registry.all_kinds().values() if unasked and not kind.unasked(query)}
+    recalls = _fates(rows, {hit.id: hit for hit in hits}, limit, least, unasked, held_back)
     ms = (time.perf_counter() - started) * 1000
     return Recalled(recalls=tuple(recalls[: max(KEPT, limit)]), notice=" ".join(notices), ms=ms)
 
@@ -82,7 +86,14 @@ def _reload(user_id: int, ids: Collection[UUID], kinds: Collection[str] | None) 
     return list(rows.only(*SHOWN))
 
 
-def _fates(rows: Sequence[MemoryRecord], hits: dict[UUID, Hit], limit: int, floor: float, pinned: bool) -> list[Recall]:
+def _fates(
+    rows: Sequence[MemoryRecord],
+    hits: dict[UUID, Hit],
+    limit: int,
+    floor: float,
+    pinned: bool,
+    held_back: Collection[str],
+) -> list[Recall]:
     """Pinned ones first, then by score; what is not shown says why."""
     blank = Hit(id=UUID(int=0), semantic=0, lexical=0, recency=0, confidence=0, total=0)
     ordered = sorted(rows, key=lambda row: (not (pinned and row.pinned), -hits.get(row.id, blank).total))
@@ -95,7 +106,7 @@ def _fates(rows: Sequence[MemoryRecord], hits: dict[UUID, Hit], limit: int, floo
             fate = "shown"
         elif hit.total < floor:
             fate = "below_floor"
-        elif hit.total < floor + kind.floor_extra:
+        elif kind.name in held_back or hit.total < floor + kind.floor_extra:
             fate = "not_fitting"
         else:
             fate = "shown" if len(shown) < limit else "over_limit"

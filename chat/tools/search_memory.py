@@ -31,7 +31,7 @@ async def run(args: SearchMemoryArgs, ctx: ToolContext) -> Done:
 
 def _run(args: SearchMemoryArgs, ctx: ToolContext) -> Done:
     floor = -1.0 if EVERYTHING.search(args.query) else settings.AGENT_RECALL_FLOOR
-    found = recall(ctx.user_id, args.query, limit=args.limit, floor=floor, pinned=False)
+    found = recall(ctx.user_id, args.query, limit=args.limit, floor=floor, unasked=False)
     shown = found.shown
     count_recalled(ctx.user_id, [item.id for item in shown])
     memories = [

@@ -66,7 +66,27 @@ def test_pinned_memories_are_always_shown_first(alice: Any, tell: Tell, ask: Ask
     tell("I like oolong tea")
     records.pin(alice.id, pinned.record_id)
     assert ask("oolong tea") == ["Answer in short sentences", "I like oolong tea"]
-    assert ask("oolong tea", pinned=False) == ["I like oolong tea"]
+    assert ask("oolong tea", unasked=False) == ["I like oolong tea"]
+
+
+@pytest.mark.parametrize(
+    ("question", "comes_up"),
+    [
+        ("Book a suite in Xi'an for two nights", False),
+        ("西安10月1日住两晚，下雨订suite", False),
+        ("Book the suite in Xi'an that I had last time", True),
+        ("Did we book a suite in Xi'an?", True),
+        ("上次在西安订的suite是哪家？", True),
+    ],
+)
+def test_an_episode_comes_up_by_itself_only_where_the_past_is_meant(
+    alice: Any, tell: Tell, question: str, comes_up: bool
+) -> None:
+    tell("Book a suite in Xi'an 西安 for two nights 住两晚 — Finished. book_hotel: Bell Tower Hotel", kind="episode")
+    fates = [item.fate for item in recall(alice.id, question, limit=5, floor=0.0).recalls]
+    assert fates == ["shown" if comes_up else "not_fitting"]
+    searched = recall(alice.id, question, limit=5, floor=0.0, unasked=False).recalls
+    assert [item.fate for item in searched] == ["shown"]
 
 
 def test_only_the_kinds_asked_for_come_back(tell: Tell, ask: Ask) -> None:
@@ -84,7 +104,7 @@ def test_bob_never_sees_what_alice_said(alice: Any, bob: Any, tell: Tell, ask: A
 
 def test_nothing_can_be_asked_without_a_user() -> None:
     with pytest.raises(TypeError):
-        recall("tea", limit=5, floor=0.1)  # type: ignore[call-arg, arg-type]
+        recall("tea", limit=5, floor=0.0)  # type: ignore[call-arg, arg-type]
     assert recall(None, "tea", limit=5, floor=-5.0).recalls == ()  # type: ignore[arg-type]
 
 
