@@ -23,7 +23,11 @@ def gate(snapshot: Snapshot, decision: Decision, verdict: Verdict) -> Outcome:
         return Outcome(kind="pause", waits_for="user", reason=verdict.question)
     if verdict.plan_unapproved:
         return Outcome(kind="pause", waits_for="user", reason=_("The plan waits for your approval."))
-    return limit(snapshot, used(snapshot, decision, verdict), actions(snapshot, decision)) or Outcome(kind="continue")
+    stop = limit(snapshot, used(snapshot, decision, verdict), actions(snapshot, decision))
+    if stop and stop.gate == "repeats" and decision.reply and decision.reply.finish == "length":
+        # What repeats is the cut, not the action: no call of a cut reply is run.
+        return _stop("repeats", _("The model's replies reached their token limit each time (AGENT_REPLY_TOKENS)."))
+    return stop or Outcome(kind="continue")
 
 
 def used(snapshot: Snapshot, decision: Decision, verdict: Verdict) -> Usage:

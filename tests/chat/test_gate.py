@@ -70,6 +70,13 @@ def test_the_same_action_three_times_stops_the_turn() -> None:
     assert (outcome.kind, outcome.gate) == ("stop", "repeats")
 
 
+def test_replies_that_are_cut_each_time_are_told_as_that() -> None:
+    cut = replace(decision(), reply=Reply(finish="length"))
+    recent = tuple(call("now", {"time_zone": ""}) for _ in range(2))
+    found = gate(snapshot(recent=recent), cut, Verdict())
+    assert found.gate == "repeats" and "AGENT_REPLY_TOKENS" in found.reason
+
+
 def test_the_same_action_is_seen_although_defaults_were_filled_in() -> None:
     recent = tuple(call("now", {"time_zone": ""}) for _ in range(2))
     assert gate(snapshot(recent=recent), decision("now"), Verdict()).gate == "repeats"
