@@ -16,8 +16,9 @@ from django.utils.translation import gettext as _
 
 from chat import words
 from chat.approval_form import bare
+from chat.errors import ModelMistake
 from chat.models import Approval, ToolCall, Turn
-from chat.tools import registry
+from chat.tools import arguments, registry
 from chat.tools.contract import Contract, ToolContext
 
 LONG = 160  # a longer value is shown as a block that scrolls
@@ -54,6 +55,7 @@ class Card:
     outcome: str  # what became of the call, in words
     waits: int  # other decisions that wait in the same turn
     changed: bool  # the tool is not the one that was asked for any more
+    proposed: tuple[ArgRow, ...] = ()  # what the agent had asked for, where the person changed it
 
     @property
     def preview_block(self) -> bool:
@@ -93,6 +95,7 @@ def of(approval: Approval, *, user_id: int, waits: int | None = None) -> Card:
         outcome=outcome(approval.call),
         waits=max(waits, 0),
         changed=state == "asked" and (contract is None or contract.version != approval.version),
+        proposed=proposed(contract, approval) if approval.edited else (),
     )
 
 
@@ -148,6 +151,17 @@ def reasons(approval: Approval) -> dict[str, Any]:
     """The decided facts; none beside a value that the person changed."""
     asked = approval.call.proposed if approval.edited else approval.args
     return {name: why for name, why in approval.because.items() if approval.args.get(name) == asked.get(name)}
+
+
+def proposed(contract: Contract | None, approval: Approval) -> tuple[ArgRow, ...]:
+    """The arguments that the person changed, as the agent had them."""
+    args = approval.call.proposed
+    if contract is not None:
+        try:
+            args = arguments.effective(contract, args).args
+        except ModelMistake:  # the tool takes others by now; what was proposed is still what was proposed
+            pass
+    return rows(contract, {name: args[name] for name in args if args[name] != approval.args.get(name)}, {})
 
 
 def waiting(turn: Turn) -> int:
