@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from chat import approval_card, approval_form, turns
+from chat import approval_card, approval_form, approvals, turns
 from chat.approval_form import ArgsForm
 from chat.errors import ModelMistake, Refused
 from chat.models import Approval, Grant, ToolCall, Turn
@@ -47,7 +47,7 @@ def call_card(request: PersonRequest, call_id: UUID) -> HttpResponse:
 def edit(request: PersonRequest, approval_id: UUID) -> HttpResponse:
     approval = approval_of(request, approval_id)
     if approval.status != Approval.Status.ASKED:
-        return show(request, approval, notice=_("Already decided."), status=CONFLICT)
+        return show(request, approval, notice=approvals.too_late(approval.status), status=CONFLICT)
     return show_form(request, approval, form_of(approval))
 
 

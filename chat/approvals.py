@@ -50,10 +50,9 @@ def answer(
         .select_related("turn")
         .get(id=approval_id, turn__conversation__user=user)
     )
-    if approval.status == Status.ASKED and approval.expires_at <= timezone.now():
-        raise Refused(_("This request has expired. Nothing was run; ask the agent again if you still want it."))
-    if approval.status != Status.ASKED:
-        raise Refused(_("Already decided: %(status)s.") % {"status": approval.get_status_display().lower()})
+    expired = approval.status == Status.ASKED and approval.expires_at <= timezone.now()
+    if expired or approval.status != Status.ASKED:
+        raise Refused(too_late(Status.EXPIRED if expired else approval.status))
     if not approval.turn.is_open:
         raise Refused(_("The turn has ended; nothing was run."))
     if seen_digest and seen_digest != approval.digest:
@@ -65,6 +64,18 @@ def answer(
     approval.reason, approval.decided_by, approval.decided_at = reason, user, timezone.now()
     approval.save()
     return approval
+
+
+def too_late(status: str) -> str:
+    """Why a decision changes nothing any more, and what became of the action."""
+    match status:
+        case Status.EXPIRED:
+            return _("This request has expired. Nothing was run; ask the agent again if you still want it.")
+        case Status.WITHDRAWN:
+            return _("This request was withdrawn, for its turn or its step is no longer wanted. Nothing was run.")
+        case Status.DENIED:
+            return _("Already decided: it was rejected, and nothing was run.")
+    return _("Already decided: it was approved, and it runs once.")
 
 
 def use(approval_id: UUID, version: str) -> Approval | None:
