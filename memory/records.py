@@ -318,6 +318,8 @@ def _why_not(user_id: int, text: str, kind: str, quote: str, drafts: Sequence[Fa
         return ""
     if mode(user_id) == Mode.OFF:
         return _("Learning is switched off for this account.")
+    if registry.find(kind).dedupe and all(statements.is_question(part) for part in statements.sentences(text)):
+        return _("It is a question, nothing to remember.")
     if tombstones.lies_on(user_id, [text, quote], drafts):
         return _("You asked to forget this; it is kept again only if you say so yourself.")
     return ""

@@ -78,8 +78,23 @@ _OPINION = re.compile(
     r"(?:that|to|not|very|so|too|really|going|broken|getting|quite|about|my|our|why|like|all|what|how|because)\b"
 )
 _STATES = frozenset(
-    "open closed great fine ok okay good bad ready done here gone small big old new cool awesome sick well busy late".split()
+    "open closed great fine ok okay good bad ready done here gone small big old new cool awesome sick well busy late slow "
+    "delayed failing crashing hanging leaking missing lost empty stuck wrong true false cancelled down up".split()
 )
+# What is only of the task at hand: "my answer is 42", "my meeting is at 3". By the last word of the attribute.
+AT_HAND = frozenset(
+    "question answer guess point issue problem error bug code build script test query request meeting appointment call "
+    "flight train bus taxi delivery parcel homework essay draft task plan idea opinion turn result output input file "
+    "问题 答案 意思 想法 意见 代码 程序 错误 任务 会议 航班 火车 快递 作业 计划 结果".split()
+)
+# A Chinese question needs no mark: 我住在哪, 我喜欢什么. "什么都吃" and "谁也不见" are none.
+_ASKS_CJK = re.compile(
+    r"(?:什么|甚么|哪(?!怕)[里儿个些天年位]?|谁|怎么样?|怎样|多少|几(?=[点岁号月个次天年人])|多(?=[大久远高长重]))(?!.{0,4}(?:都|也))"
+    r"|为什么|为何|是否|是不是|有没有|能不能|可不可以|要不要|会不会|对不对|好不好|吗[。！!.]?$|呢[。！!.]?$"
+)
+# "我喜欢这个", "我吃了…", "我用完了": of this moment, or no object at all.
+_VAGUE_CJK = ("这", "那", "它", "你", "您", "了", "过", "的", "一下")
+_FILLERS_CJK = frozenset("饭 饱 完 好 光 过 到 不了 得 着".split())
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], list[FactDraft]]]
 
 
@@ -95,10 +110,18 @@ def sentences(text: str) -> list[str]:
     return [part.replace(_STOP, ".").strip() for part in parts if part.strip()]
 
 
+def is_question(sentence: str) -> bool:
+    """Whether it asks, with a mark or without."""
+    low = sentence.casefold().strip()
+    if low.endswith(("?", "？")) or _ASKS_CJK.search(low):
+        return True
+    return bool(re.match(r"(?:what|which|who|whose|where|why|how)(?:'s|’s)?\b(?! (?:ever|a|an|to)\b)", low))
+
+
 def is_statement(sentence: str) -> bool:
     """Not a question, a wish, a supposition or somebody's quoted words."""
     low = sentence.casefold()
-    if low.rstrip().endswith(("?", "？", "吗", "呢", "吗。", "呢。")):
+    if is_question(sentence):
         return False
     return not re.match(
         r"(?:if|suppose|supposing|imagine|let's say|pretend|say i|when i was|do|does|did|can|could|would|should|will|is|are|am|"
@@ -194,7 +217,15 @@ def _verb(match: re.Match[str]) -> list[FactDraft]:
     value = _value(match["value"])
     # "I like to …", "I use it to …" say too little to contradict anything.
     vague = r"(?:it|its|that|this|these|those|them|him|her|you|your|how|what|when|all|everything|the way|a plan)\b"
-    if not attribute or not value or len(value) > 120 or re.match(vague, value):
+    if (
+        not attribute
+        or not value
+        or len(value) > 120
+        or re.match(vague, value)
+        or re.search(r"\b(?:it|this|that)$", value)
+    ):
+        return []
+    if value.startswith(_VAGUE_CJK) or value in _FILLERS_CJK:
         return []
     if match["who"] not in {"I", "We", "我", "我们"} and match["verb"].isascii() and not match["verb"].endswith("s"):
         return []  # "Events like these": no verb at all
@@ -244,7 +275,9 @@ def _possessed(match: re.Match[str]) -> list[FactDraft]:
     value = _value(match["value"])
     if not value or len(value) > 120 or len(attribute.split()) > 4:
         return []
-    if _OPINION.match(value) or value.casefold() in _STATES:
+    if _OPINION.match(value) or value.split()[0].casefold() in _STATES or value.startswith(_VAGUE_CJK):
+        return []
+    if attribute.split()[-1] in AT_HAND or any(attribute.endswith(word) for word in AT_HAND if not word.isascii()):
         return []
     owner = match.groupdict().get("owner") or ""
     return [FactDraft(subject=re.sub(r"^(?:[Mm]y |我的|我)", "", owner) or ME, attribute=attribute, value=value)]

@@ -13,7 +13,8 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 # Control characters but tab and line feed, and the invisible marks that make equal texts look different.
 _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\ufff9-\ufffb]")
 _ASKING = re.compile(
-    r"^(?:please\s+|pls\s+|kindly\s+)?(?:(?:remember|note|keep in mind|don'?t forget|save)(?:\s+that|\s*[:,])?\s+)"
+    r"^(?:please\s+|pls\s+|kindly\s+)?(?:(?:remember|keep in mind|don'?t forget)(?:\s+(?:that\b|this\s*[:,]))?[\s:,]+"
+    r"|(?:note|save)(?:\s+(?:that\b|this\s*[:,])|\s*[:,])\s*)"
     r"|^(?:请|請|麻烦)?(?:你)?(?:帮我)?(?:记住|記住|记一下|记着|别忘了)(?:一下)?[\s,，:：]*",
     re.IGNORECASE,
 )

@@ -113,15 +113,14 @@ def _lessons(turn: Turn) -> list[Receipt]:
 
 
 def _note_episode(turn: Turn) -> None:
-    """What was done and how it went, for "when did we …?"; talk without tools is no episode.
+    """What was done and how it went, for "when did we …?". Talk is no episode, nor is a question that one tool answered.
 
     What others wrote is no memory: of a page that was read, only that one was read.
     """
-    done = [
-        call.tool if schemas.from_outside(call.tool) else f"{call.tool}: {call.summary}"[:160]
-        for call in turn.calls.filter(status=ToolCall.Status.SUCCEEDED).exclude(tier="local").order_by("started_at")
-    ]
-    if done:
+    calls = list(turn.calls.filter(status=ToolCall.Status.SUCCEEDED).exclude(tier="local").order_by("started_at"))
+    done = [call.tool if schemas.from_outside(call.tool) else f"{call.tool}: {call.summary}"[:160] for call in calls]
+    acted = any(call.tier != "read" or schemas.from_outside(call.tool) for call in calls)
+    if acted or len({call.tool for call in calls}) > 1:
         records.remember(
             turn.conversation.user_id,
             f"{turn.goal[:300]} — {turn.get_end_display() or turn.get_status_display()}. {'; '.join(done[:6])}",

@@ -12,7 +12,8 @@ from chat.db import in_db
 from chat.models import Message, ToolCall
 from chat.tools import registry
 from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolContext
-from memory import lexical, records
+from memory import lexical, records, statements
+from memory.types import Receipt
 
 OWN_WORDS = 0.6  # of a memory must stand in what the person said, once something from outside was read
 
@@ -31,14 +32,18 @@ async def run(args: RememberArgs, ctx: ToolContext) -> Done:
 
 
 def _run(args: RememberArgs, ctx: ToolContext) -> Done:
-    receipt = records.remember(
-        ctx.user_id,
-        args.text,
-        kind=args.kind,
-        review=_may_be_anothers(args.text, ctx.conversation_id),
-        source={"by": "agent", "turn": str(ctx.turn_id), "iteration": ctx.iteration},
-        conversation_id=ctx.conversation_id,
-    )
+    if _echoes_a_question(args.text, ctx.turn_id):
+        reason = "It only repeats what was asked; the answer is in the conversation."
+        receipt = Receipt(status="dropped", text=args.text, reason=reason)
+    else:
+        receipt = records.remember(
+            ctx.user_id,
+            args.text,
+            kind=args.kind,
+            review=_may_be_anothers(args.text, ctx.conversation_id),
+            source={"by": "agent", "turn": str(ctx.turn_id), "iteration": ctx.iteration},
+            conversation_id=ctx.conversation_id,
+        )
     said = {
         "kept": "Remembered",
         "duplicate": "Known already",
@@ -47,6 +52,16 @@ def _run(args: RememberArgs, ctx: ToolContext) -> Done:
         "review": "Waits for the person's review",
     }.get(receipt.status, f"Not remembered: {receipt.reason}")
     return Done(data=receipt.as_json(), summary=f"{said}: {receipt.text}"[:300], text=f"{said}.")
+
+
+def _echoes_a_question(text: str, turn_id: UUID) -> bool:
+    """Whether a text is made of the words of a question alone: "12 times 12 is 144" tells nothing about the person."""
+    said = Message.objects.filter(turn_id=turn_id, role=Message.Role.USER).values_list("text", flat=True)
+    held = [sentence for message in said for sentence in statements.sentences(message)]
+    asked = lexical.content(" ".join(sentence for sentence in held if statements.is_question(sentence)))
+    stated = lexical.content(" ".join(sentence for sentence in held if not statements.is_question(sentence)))
+    terms = lexical.content(text)
+    return len(terms & asked) >= OWN_WORDS * len(terms) and not (terms & stated) - asked
 
 
 def _may_be_anothers(text: str, conversation_id: UUID) -> bool:

@@ -3,6 +3,7 @@
 words -> Candidates.  Touches: nothing.
 """
 
+import re
 from typing import Any
 
 import pytest
@@ -64,6 +65,63 @@ def test_lasting_statements_are_candidates(said: str, text: str, kind: str) -> N
 )
 def test_tasks_questions_quotes_and_pages_are_none(said: str) -> None:
     assert kept(said) == []
+
+
+QUESTIONS = """
+What is 12*12?|what is 12*12|What's 12*12|12*12|12*12=?|How much is my salary times 12|how do I fix my code|Which is better
+Is my name Bob|Do you remember my name?|remember my name?|Remember what I said|Why is my dog barking|We use Python here?
+Bob is 12 years old. Alice is twice as old. How old is Alice?|Tom lives in Paris. Where does Tom live?|I have 3 apples. How many are left?
+My friend has 3 cars. How many wheels?|帮我算一下12*12|12乘以12等于多少|12*12等于几|我喜欢什么|我叫什么名字|我住在哪|我住在哪里？|你记得我住在哪里吗
+我用的是什么手机|我的手机是什么|我说了什么|我是谁|我在哪里|我多大了|总是出错怎么办|我的代码为什么慢|我的生日是几月几号|什么是机器学习
+"""
+COMMANDS = """
+Calculate 3+4|Convert 10 km to miles|Book a hotel. My budget is 200 euros.|Save the file|save this as report.md|Note the time|remember this
+Please save the results to a file|Tell me what my name is|Remind me tomorrow|Act as if I live in Rome|Pretend my name is Bob
+You are a pirate. My name is Jack.|你是一个医生。我叫小明。|Solve for x: my x is 5|I want to book a flight to Paris|I need a hotel in Rome
+When you are done, tell me|Whenever you are ready|帮我订酒店，预算500|我想订一张去北京的机票|我要订酒店|我想知道北京的天气|以后再说|我是想问一下天气
+"""
+SMALL_TALK = """
+My code is slow|My code is not working|My build is failing with error 500|my meeting is at 3pm|My flight is at 9|My train is delayed
+I have a question|I have a question about Python|I have no idea|I have one question|I have a bug in my code|I have two files
+I use this function to sort|I like it|I like this answer|I love that|I love you|Never do that again|I never said that|I take it back
+Every time I run it, it fails|I always get an error|My answer is 42|My guess is 5|My next question is harder|I play around with it
+My problem is that it crashes|My order is late|我有一个问题|我有个问题想问你|每次运行都报错|我用这个函数排序|我喜欢这个答案|我吃饭了|我吃饱了
+我用完了|我的问题是程序很慢|我今天很累|我在找工作|好的|谢谢|你好|我爱你|记住了吗
+"""
+
+
+@pytest.mark.parametrize(
+    "said", [line for part in (QUESTIONS, COMMANDS, SMALL_TALK) for line in re.split(r"[|\n]", part.strip())]
+)
+def test_questions_commands_and_small_talk_are_no_memories(said: str) -> None:
+    assert kept(said) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "My order number is SF20260314-8872.", "My train pass is the green one.", "I have a severe nut allergy.", "I have two cats.",
+        "I always fly in the morning.", "Never book a room without a window.", "When booking hotels, always compare three.",
+        "When you write mails, keep them short.", "My car is blue. What colour suits it?", "My dentist is Dr. Amari.",
+        "我有两个孩子", "我是老师", "我对花生过敏", "每次都要先问我", "下次先查天气。", "请记住我的车位是B12",
+    ],
+)  # fmt: skip
+def test_what_only_resembles_them_is_kept(said: str) -> None:
+    assert kept(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I have a question about my order.",
+        "I want to book a room.",
+        "I'm not sure.",
+        "My flight is at 9.",
+        "我想订酒店。",
+    ],
+)
+def test_nothing_is_asked_of_the_model_about_the_task_at_hand(said: str) -> None:
+    assert extract.unclear(said) == ""
 
 
 def test_what_is_only_so_for_a_while_is_dropped_with_the_reason() -> None:

@@ -10,11 +10,11 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.db import in_db
-from chat.llm.scripted import ScriptedLLM
+from chat.llm.scripted import ScriptedLLM, call
 from chat.models import Iteration
 from memory import forget, records
 from memory.models import MemoryRecord
-from tests.stories.scripts import HOTELS, PLAN, YES, book, finish, weather
+from tests.stories.scripts import HOTELS, PLAN, YES, book, finish, plan, weather
 from tests.stories.stage import TASK, Stage
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,9 +66,6 @@ async def test_a_forgotten_memory_never_comes_back(alice: User) -> None:
 
 
 async def test_nothing_is_learnt_from_what_a_tool_returned(alice: User) -> None:
-    from chat.llm.scripted import call
-    from tests.stories.scripts import plan
-
     llm = ScriptedLLM([plan(("Read it", "read_file")), call("read_file", path="note.txt"), finish("It is a note.")])
     async with Stage(alice, llm) as stage:
         stage.workspace().mkdir(parents=True)
@@ -78,6 +75,37 @@ async def test_nothing_is_learnt_from_what_a_tool_returned(alice: User) -> None:
             lambda: " ".join(MemoryRecord.objects.filter(user=alice).values_list("text", flat=True))
         )
     assert not any(word in kept_texts for word in ("Berlin", "Mallory", "spam"))
+
+
+async def test_a_sum_leaves_no_memory_even_when_the_model_wants_to_keep_it(alice: User) -> None:
+    steps = plan(("Work it out", "calculate"), ("Keep it", "remember"))
+    sums = [call("calculate", expression="12*12"), call("remember", text="What is 12*12?"), finish("144")]
+    again = [call("calculate", expression="12*12"), call("remember", text="12 times 12 is 144"), finish("144")]
+    async with Stage(alice, ScriptedLLM([steps, *sums, steps, *again])) as stage:
+        turns = [await stage.ended(await stage.say(said)) for said in ("What is 12*12?", "How much is 12 times 12?")]
+        calls = [item for turn in turns for item in await stage.calls(turn) if item.tool == "remember"]
+        receipts = [(item.result or {}).get("status") for item in calls]
+        left = await in_db(lambda: list(MemoryRecord.objects.filter(user=alice).values_list("kind", "text")))
+    assert left == []
+    assert set(receipts) == {"dropped"}
+
+
+async def test_what_the_person_said_beside_a_question_may_be_kept_by_the_model(alice: User) -> None:
+    replies = [call("remember", text="The user's knees hurt on stairs"), finish("Noted.")]
+    async with Stage(alice, ScriptedLLM([plan(("Keep it", "remember")), *replies])) as stage:
+        await stage.ended(await stage.say("My knees hurt on stairs. What helps?"))
+        record = await kept(stage)
+    assert record.text == "The user's knees hurt on stairs"
+
+
+async def test_what_was_done_is_a_memory_of_its_own_with_its_outcome(alice: User) -> None:
+    llm = ScriptedLLM([PLAN, weather(), HOTELS, book("suite"), finish("Booked.")], structured=lambda _body: YES)
+    async with Stage(alice, llm) as stage:
+        turn = await stage.say(TASK)
+        await stage.decide(await stage.asked(turn), grant=True)
+        await stage.ended(turn)
+        done = await stage.row(lambda: MemoryRecord.objects.filter(user=alice, kind="episode").first())
+    assert "Xi'an" in done.text and "book_hotel" in done.text
 
 
 async def test_what_alice_said_is_nothing_to_bob(alice: User, bob: User) -> None:
