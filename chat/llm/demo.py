@@ -120,13 +120,15 @@ def _act(tool: str, scene: Scene) -> tuple[str, Json]:
     """Call the tool of the step; a fault is mended once, then the step is given up."""
     before = [args for name, args, text in scene.evidence if name == tool and demo_fill.failed(text)]
     arguments, missing = demo_fill.arguments(tool, scene)
-    if tool == "read_file" and "path" in missing:
+    if tool == "read_file" and "path" in missing and "mark_step_failed" in scene.tools:
         missing_file = "There is no note to read." if not scene.chinese else "没有可读的笔记。"
         return _give_up(missing_file, scene)
     if missing and "ask_user" in scene.tools:
         question = _question(missing[0], scene)
         if not any(name == "ask_user" and args.get("question") == question for name, args, _ in scene.evidence):
             return "ask_user", {"question": question}
+    if missing and "mark_step_failed" not in scene.tools:
+        return tool, arguments  # refused with what it lacks; after that the ways out are described
     if missing or arguments in before or len(before) > 1:
         reason = scene.evidence[-1][2][:200] if scene.evidence else f"Nothing says: {', '.join(missing)}"
         return _give_up(reason, scene)

@@ -19,6 +19,7 @@ from chat.fence import closed, fenced
 from chat.loop import schemas
 from chat.tokens import estimate
 from chat.types import CallView, Context, Json, Said, Section, Snapshot
+from memory.types import SlotView
 from planning import conditions
 from planning.types import StepView
 
@@ -71,8 +72,8 @@ def _focus(snapshot: Snapshot, *, short: bool) -> tuple[str, list[Section]]:
         "today": snapshot.today,
         "catalogue": schemas.catalogue(snapshot) if {"set_plan", "revise_plan"} & set(snapshot.offered) else [],
         "kept": list(snapshot.kept_plans[: 1 if short else None]),
-        "recalls": [recall.text for recall in shown[: 2 if short else None]],
-        "slots": [f"{slot.name} = {_plain(slot.value)}" for slot in snapshot.slots][: 6 if short else 30],
+        "recalls": list(dict.fromkeys(recall.text for recall in shown))[: 2 if short else None],
+        "slots": [_slot(slot) for slot in snapshot.slots if slot not in _kept(snapshot)][: 6 if short else 30],
         "exclusions": snapshot.exclusions,
         "goal": _cut(conditions.resolve(snapshot.goal, snapshot.conditions), 3_000 if short else 8_000),
         "added": [_cut(text, 1_000) for text in snapshot.steering[-4:]],
@@ -94,14 +95,32 @@ def _focus(snapshot: Snapshot, *, short: bool) -> tuple[str, list[Section]]:
 
 
 def _step_line(step: StepView, snapshot: Snapshot, near: set[str]) -> str:
-    """A done step brings its finding along, unless its whole result follows below."""
-    line = f"{MARKS[step.status]} {step.index} {_cut(_title(step, snapshot), 160)}"
+    """In a step, what is done is a number and what it found, unless its whole result follows below; `now` has the title."""
+    line = f"{MARKS[step.status]} {step.index}"
+    if step.status == "running" and step is snapshot.step:
+        return line
+    if step.status != "done" or snapshot.step is None or not (step.found or step.key in near):
+        line += f" {_cut(_title(step, snapshot), 160)}"
     if step.status in {"failed", "skipped"} and step.note:
         line += f" ({_cut(step.note, 120)})"
     if step.status == "done" and step.found and step.key not in near:
         found = _cut(step.found, FOUND_CHARS)
         line += f": {fenced(found) if schemas.from_outside(*step.tools) else found}"
     return line
+
+
+def _kept(snapshot: Snapshot) -> list[SlotView]:
+    """What this step put into the state: said at the end, where the prompt may change, and not also as a call."""
+    names = {str(call.args.get("name", "")) for call in snapshot.evidence if _keeps(call)} if snapshot.step else set()
+    return [slot for slot in snapshot.slots if slot.name in names]
+
+
+def _keeps(call: CallView) -> bool:
+    return call.tool == "update_slots" and call.status == "succeeded"
+
+
+def _slot(slot: SlotView) -> str:
+    return f"{slot.name} = {_plain(slot.value)}"
 
 
 def _title(step: StepView, snapshot: Snapshot) -> str:
@@ -151,7 +170,9 @@ def _scene(snapshot: Snapshot) -> list[str]:
 
 def _closing(snapshot: Snapshot) -> str:
     """What the loop must say about the last iteration; it stands at the very end, where it is read."""
-    lines = [*snapshot.faults]
+    kept = _kept(snapshot)
+    lines = [f"Kept: {'; '.join(map(_slot, kept))}."] if kept else []
+    lines += snapshot.faults
     if low := budget.near(snapshot.limits, snapshot.usage):
         lines.append(low)
     return "\n".join(lines)
@@ -161,9 +182,14 @@ def _closing(snapshot: Snapshot) -> str:
 
 
 def _recent_calls(snapshot: Snapshot) -> tuple[CallView, ...]:
-    """Whole blocks of four leave at a time, so that the prefix stays the same in between."""
-    extra = len(snapshot.evidence) - KEPT_CALLS
-    return snapshot.evidence[-(-extra // 4) * 4 :] if extra > 0 else snapshot.evidence
+    """Whole blocks of four leave at a time, so that the prefix stays the same in between. What went into the state is there."""
+    calls = _calls(snapshot)
+    extra = len(calls) - KEPT_CALLS
+    return calls[-(-extra // 4) * 4 :] if extra > 0 else calls
+
+
+def _calls(snapshot: Snapshot) -> tuple[CallView, ...]:
+    return tuple(call for call in snapshot.evidence if not (snapshot.step and _keeps(call)))
 
 
 def _evidence(calls: Sequence[CallView], closing: str, *, chars: int = 6_000) -> tuple[Json, ...]:
@@ -236,7 +262,7 @@ def _evidence_sections(messages: Sequence[Json], snapshot: Snapshot, calls: Sequ
         json.dumps(m["tool_calls"], ensure_ascii=False) if m.get("tool_calls") else m["content"] for m in messages
     )
     found = [_section("calls of this step", text)] if messages else []
-    if left := len(snapshot.evidence) - len(calls):
+    if left := len(_calls(snapshot)) - len(calls):
         found.append(
             _section("calls of this step", f"{left} older calls", kept=False, rule="only the last calls are kept")
         )

@@ -6,10 +6,12 @@ No plan: plan, ask, or finish. A step: its own tools, the tools its tools need, 
 A call to anything else is refused with the reason, so that an idea of the model never widens what it may do.
 """
 
+from collections.abc import Sequence
+
 from planning.types import PlanView, StepView
 
 BEFORE_PLAN = ("set_plan", "ask_user", "finish")  # and find_tools, where there are more tools than can be shown
-WAYS_OUT = ("mark_step_failed", "ask_user", "update_slots")
+WAYS_OUT = ("update_slots", "ask_user", "mark_step_failed")
 
 
 def offered(
@@ -33,6 +35,16 @@ def offered(
         return ("finish", *(revise if new_words else ()))
     # The plan may be changed after a failure or when the person said something; else a choice less keeps it to the step.
     return (*step.tools, *WAYS_OUT, *(revise if step.attempts or new_words else ()))
+
+
+def unread(step: StepView | None, *, only_reads: bool, tried: Sequence[str]) -> frozenset[str]:
+    """What may be called and is not described yet, for every schema is paid in each request of the step.
+
+    Giving a step up is no choice before something went wrong in it; nor is asking where a try costs nothing: a read.
+    """
+    if step is None or step.attempts or any(status != "succeeded" for status in tried):
+        return frozenset()
+    return frozenset({"mark_step_failed", "ask_user"} if only_reads else {"mark_step_failed"})
 
 
 def why_not(tool: str, plan: PlanView | None, step: StepView | None, names: tuple[str, ...]) -> str:

@@ -9,14 +9,24 @@ from typing import Any
 
 from django.conf import settings
 
+from chat.loop.offer import unread
 from chat.tools import describe, offer, registry
+from chat.tools.contract import Tier
 from chat.types import Json, Snapshot
 from planning import conditions
 
 
 def offered(snapshot: Snapshot) -> tuple[Json, ...]:
-    contracts = [registry.find(name) for name in snapshot.offered]
-    return tuple(_narrow(describe.function_schema(contract), snapshot) for contract in contracts if contract)
+    """What the model reads of them. What a tool is not for is said where it must choose among several."""
+    contracts = [contract for name in snapshot.offered if (contract := registry.find(name))]
+    business = [contract for contract in contracts if contract.pack != "control"]
+    hidden = unread(
+        snapshot.step,
+        only_reads=all(contract.tier == Tier.READ for contract in business),
+        tried=[call.status for call in snapshot.evidence],
+    )
+    read = [contract for contract in contracts if contract.name not in hidden or snapshot.replan]
+    return tuple(_narrow(describe.function_schema(one, choice=len(business) > 1), snapshot) for one in read)
 
 
 def bound(snapshot: Snapshot, tool: str) -> dict[str, tuple[Any, str]]:

@@ -20,7 +20,7 @@ async def run(args: AskUserArgs, ctx: ToolContext) -> Done:
 
 CONTRACT = Contract(
     name="ask_user",
-    purpose="Ask the person for a value that no tool can find.",
+    purpose="Ask for a value that no tool can find.",
     not_for="permission to act (writes ask by themselves)",
     args=AskUserArgs,
     run=run,

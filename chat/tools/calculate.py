@@ -32,7 +32,7 @@ PLAIN = str.maketrans({"×": "*", "÷": "/", "−": "-", "，": ",", "（": "(",
 
 
 class CalculateArgs(Args):
-    expression: str = Field(description="e.g. 17 * 23 or sqrt(2) / 3", min_length=1, max_length=500)
+    expression: str = Field(description="e.g. 17 * 23", min_length=1, max_length=500)
 
 
 async def run(args: CalculateArgs, ctx: ToolContext) -> Done:

@@ -13,9 +13,11 @@ from chat.types import Json
 CHECKED = {"maxLength", "minLength", "maxItems", "minItems", "default", "additionalProperties", "pattern", "format"}
 
 
-def function_schema(contract: Contract) -> Json:
-    """What the API is sent. Limits that code checks anyway are left out; of the loop's own tools, also what they are not for."""
-    says = contract.purpose if contract.pack == "control" else f"{contract.purpose} Not for {contract.not_for}."
+def function_schema(contract: Contract, *, choice: bool = True) -> Json:
+    """What the API is sent. Limits that code checks anyway are left out, and what it is not for where there is no choice."""
+    says = (
+        f"{contract.purpose} Not for {contract.not_for}." if choice and contract.pack != "control" else contract.purpose
+    )
     function = {"name": contract.name, "description": says, "parameters": _short(contract.schema())}
     return {"type": "function", "function": function}
 
@@ -26,6 +28,8 @@ def _short(node: Any, *, names: bool = False) -> Any:
         return [_short(item) for item in node]
     if not isinstance(node, dict):
         return node
+    if not names and len(options := [one for one in node.get("anyOf", ()) if one != {"type": "null"}]) == 1:
+        node = {**options[0], **{key: value for key, value in node.items() if key != "anyOf"}}
     return {
         key: _short(value, names=key == "properties" and not names)
         for key, value in node.items()
@@ -35,7 +39,7 @@ def _short(node: Any, *, names: bool = False) -> Any:
 
 def line(contract: Contract) -> str:
     """For the catalogue that plans are made from."""
-    text = f"{contract.name}: {contract.purpose.rstrip('.')} ({contract.tier})"
+    text = f"{contract.name}: {contract.purpose.rstrip('.')}"
     return f"{text}; needs {' and '.join(contract.needs)} first" if contract.needs else text
 
 

@@ -9,9 +9,9 @@ from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolCon
 
 
 class FinishArgs(Args):
-    answer: str = Field(description="the answer for the person, Markdown allowed", min_length=1, max_length=50_000)
-    sources: list[str] = Field(default_factory=list, description="links or tools it rests on")
-    open_points: list[str] = Field(default_factory=list, description="what was not done or is not known")
+    answer: str = Field(description="Markdown", min_length=1, max_length=50_000)
+    sources: list[str] = Field(default_factory=list, description="links")
+    open_points: list[str] = Field(default_factory=list, description="what is not done or not known")
 
 
 async def run(args: FinishArgs, ctx: ToolContext) -> Done:

@@ -30,7 +30,7 @@ def _run(args: MarkStepFailedArgs, ctx: ToolContext) -> Done:
 
 CONTRACT = Contract(
     name="mark_step_failed",
-    purpose="The step cannot be done by any call.",
+    purpose="No call can do the step.",
     not_for="a step that is done (its check says so) or a wrong argument",
     args=MarkStepFailedArgs,
     run=run,

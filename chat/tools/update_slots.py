@@ -32,7 +32,7 @@ def _run(args: UpdateSlotsArgs, ctx: ToolContext) -> Done:
 
 CONTRACT = Contract(
     name="update_slots",
-    purpose="Keep one exact value that later steps need.",
+    purpose="Keep a value for later steps.",
     not_for="doing the step itself; lasting facts about the person (remember)",
     args=UpdateSlotsArgs,
     run=run,
@@ -43,5 +43,6 @@ CONTRACT = Contract(
     cost="free",
     latency="milliseconds",
     repeatable=True,
+    quota=60,
     pack="control",
 )

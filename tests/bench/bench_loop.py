@@ -11,6 +11,7 @@ within one run: the machine's other work is in all of them.
 import asyncio
 import json
 import os
+import re
 import statistics
 import tempfile
 import time
@@ -43,7 +44,7 @@ from chat.db import in_db
 from chat.llm.base import Request
 from chat.llm.scripted import ScriptedLLM, call
 from chat.models import Iteration, Turn
-from tests.stories.scripts import finish, plan
+from tests.stories.scripts import finish, kept_prefix, plan
 from tests.stories.stage import Stage
 
 CITY = "Xi'an"
@@ -53,8 +54,8 @@ def script(calls: int) -> list[Any]:
     """A plan of up to eight steps; each call reads another day, so that no two are the same."""
     titles = [(f"Read part {n}", "calculate") for n in range(1, 8)]
     sums = [call("calculate", expression=f"{n} + {n}") for n in range(7)]
-    more = [call("update_slots", name=f"part_{n}", value=n) for n in range(max(0, calls - 7))]
-    share = -(-len(more) // 7) or 1
+    share = -(-max(0, calls - 7) // 7) or 1  # a step keeps what it has so far in one slot
+    more = [call("update_slots", name=f"part_{n // share + 1}", value=n) for n in range(max(0, calls - 7))]
     steps = chain.from_iterable([*more[i * share : (i + 1) * share], sums[i]] for i in range(7))
     return [plan(*titles), *islice(steps, calls), finish("It is done.")]
 
@@ -135,6 +136,24 @@ def quarter(llm: ScriptedLLM) -> int:
     return total
 
 
+def prefixes(llm: ScriptedLLM) -> list[float]:
+    """Of each request that goes on with the step of the one before: the share of that one it begins with."""
+    texts = [_written(body) for body in llm.requests]
+    steps = [re.findall(r"Now do step (\d+)", text) for text in texts]
+    return [
+        kept_prefix(before, after)
+        for before, after, step, same in zip(texts, texts[1:], steps, steps[1:], strict=False)
+        if step and step == same
+    ]
+
+
+def _written(body: dict[str, Any]) -> str:
+    """A request in the order in which chat templates lay it out; the same text is the same tokens."""
+    system, *rest = body["messages"]
+    said = [json.dumps({**one, "tool_calls": one.get("tool_calls") or []}, ensure_ascii=False) for one in rest]
+    return "\n".join([system["content"], json.dumps(body.get("tools", []), ensure_ascii=False), *said])
+
+
 def size() -> int:
     return sum(path.stat().st_size for path in Path(settings.AGENT_DATA_DIR).glob("agentweb.sqlite3*"))
 
@@ -145,9 +164,9 @@ async def main() -> None:
     await turn(user, 3)
     await raw(3)
     print(
-        "| calls in the turn | ms per iteration | raw loop | times raw | queries per iteration | KB written per iteration | prompt tokens of the turn | append-everything loop |"
+        "| calls in the turn | ms per iteration | raw loop | times raw | queries per iteration | KB written per iteration |"
     )
-    print("|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|")
     for calls in (10, 30):
         times, floors = [], []
         for _round in range(3):
@@ -163,7 +182,21 @@ async def main() -> None:
         kilobytes = (size() - before) / 1024 / ended.iterations_used
         ours, floor = statistics.median(times) * 1000, statistics.median(floors) * 1000
         print(
-            f"| {calls} | {ours:.1f} | {floor:.1f} | {ours / floor:.1f} | {queries:.0f} | {kilobytes:.1f} | {quarter(llm):,} | {28_895 if calls == 30 else 4_263:,} |",
+            f"| {calls} | {ours:.1f} | {floor:.1f} | {ours / floor:.1f} | {queries:.0f} | {kilobytes:.1f} |",
+            flush=True,
+        )
+    await in_db(setattr, connection, "force_debug_cursor", False)
+    print(
+        "\n| calls in the turn | prompt tokens | a request | append-everything | prefix kept within a step, least and median |"
+    )
+    print("|---|---|---|---|---|")
+    for calls in (10, 20, 30, 40):
+        stranger = await in_db(User.objects.create_user, f"bench-{calls}")  # of whom nothing is remembered
+        _seconds, _ended, _own, llm = await turn(stranger, calls)
+        tokens, kept = quarter(llm), prefixes(llm)
+        peers = {10: "4,263", 30: "28,895"}.get(calls, "")
+        print(
+            f"| {calls} | {tokens:,} | {tokens / len(llm.requests):.0f} | {peers} | {min(kept):.0%}, {statistics.median(kept):.0%} |",
             flush=True,
         )
     over_ws, direct = await first_token(user)

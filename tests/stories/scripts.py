@@ -3,6 +3,7 @@
 Touches: nothing (pure).
 """
 
+from itertools import takewhile
 from typing import Any
 
 from chat.llm.scripted import call, structured
@@ -38,3 +39,9 @@ def plan(*steps: tuple[str, str], **more: Any) -> Any:
 
 YES = structured({"quote": "rain", "answer": "yes"})
 NO = structured({"quote": "sunny", "answer": "no"})
+
+
+def kept_prefix(before: str, after: str) -> float:
+    """The share of a request that the next one begins with."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))
+    return sum(1 for _pair in same) / len(before)
