@@ -57,6 +57,8 @@ def act(request: PersonRequest) -> HttpResponse:
 def do(user_id: int, posted: QueryDict) -> Said:
     """One act on memories of this very person; an id of somebody else's is as good as none."""
     op = posted.get("op", "")
+    if op == "add":  # the person's own entry: whatever the mode says, and what was forgotten once too
+        return receipt(records.remember(user_id, posted.get("text", ""), source={"by": "person"}))
     ids = [text for text in posted.getlist("id") if panel_memory.is_uuid(text)]
     mine = [str(pk) for pk in MemoryRecord.objects.filter(user_id=user_id, pk__in=ids).values_list("pk", flat=True)]
     if not mine:

@@ -4,7 +4,7 @@ Conversation, newest Turn -> context.  Touches: rows (reads; recall only when th
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from chat import words
 from chat.models import Conversation, Iteration, Turn
 from memory import forget, recall
 from memory.models import MemoryRecord
+from memory.text import digest
 
 PARTS = ("semantic", "lexical", "recency", "confidence")
 REVIEWED = 20  # in the tray at once
@@ -55,6 +56,7 @@ class WrittenRow:
     iteration: int | None
     record: MemoryRecord | None
     retired: tuple[str, ...] = ()  # what it put out of force
+    may_confirm: bool = False  # forgotten once: only the person may have it kept again
 
 
 def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, str]) -> dict[str, Any]:
@@ -168,7 +170,10 @@ def written(user_id: int, turn: Turn) -> tuple[WrittenRow, ...]:
         if isinstance(entry, dict)
     ]
     records = records_of(user_id, [str(entry.get("record_id", "")) for _number, entry in receipts])
-    return tuple(written_row(entry, number, records) for number, entry in receipts)
+    refused = [digest(user_id, str(entry.get("text", ""))) for _number, entry in receipts if entry.get("may_confirm")]
+    known = set(MemoryRecord.objects.filter(user_id=user_id, digest__in=refused).values_list("digest", flat=True))
+    rows = [written_row(entry, number, records) for number, entry in receipts]
+    return tuple(replace(row, may_confirm=row.may_confirm and digest(user_id, row.text) not in known) for row in rows)
 
 
 def written_row(entry: Mapping[str, Any], iteration: int, records: Mapping[str, MemoryRecord]) -> WrittenRow:
@@ -182,6 +187,7 @@ def written_row(entry: Mapping[str, Any], iteration: int, records: Mapping[str, 
         iteration=iteration,
         record=record,
         retired=tuple(str(item.get("text", "")) for item in entry.get("retired") or () if isinstance(item, dict)),
+        may_confirm=bool(entry.get("may_confirm")) and record is None,
     )
 
 

@@ -90,9 +90,11 @@ def remember(
     confirmed = confirmed or (source.get("by") in {"person", "staff"} and not source.get("turn"))
     drafts = tuple(facts) or statements.facts_in(text)
     quote = str(source.get("quote") or "")
-    reason = _why_not(user_id, text, kind, quote, drafts, confirmed)
-    if reason:
+    if reason := _why_not(user_id, text, kind, confirmed):
         return Receipt(status="refused", text=text, reason=reason)
+    if not confirmed and tombstones.lies_on(user_id, [text, quote], drafts):
+        reason = _("You asked to forget this; it is kept again only if you say so yourself.")
+        return Receipt(status="refused", text=text, reason=reason, may_confirm=True)
     if confirmed:
         tombstones.lift(user_id, [text, quote], drafts)
     surface = near.surface(text, when or timezone.now())
@@ -307,7 +309,7 @@ def page(
 # ---- inside ---------------------------------------------------------------------------------------
 
 
-def _why_not(user_id: int, text: str, kind: str, quote: str, drafts: Sequence[FactDraft], confirmed: bool) -> str:
+def _why_not(user_id: int, text: str, kind: str, confirmed: bool) -> str:
     if not text or len(text) > MOST_CHARACTERS:
         return _length_fault(text)
     if kind not in registry.all_kinds():
@@ -320,8 +322,6 @@ def _why_not(user_id: int, text: str, kind: str, quote: str, drafts: Sequence[Fa
         return _("Learning is switched off for this account.")
     if registry.find(kind).dedupe and all(statements.is_question(part) for part in statements.sentences(text)):
         return _("It is a question, nothing to remember.")
-    if tombstones.lies_on(user_id, [text, quote], drafts):
-        return _("You asked to forget this; it is kept again only if you say so yourself.")
     return ""
 
 

@@ -78,6 +78,7 @@ class Receipt:
     reason: str = ""  # in plain words
     retired: tuple[Retired, ...] = ()
     similar: tuple[str, ...] = ()  # ids of memories close to it, for a hint
+    may_confirm: bool = False  # refused because it was forgotten: the person may have it kept all the same
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -86,6 +87,7 @@ class Receipt:
             "record_id": self.record_id,
             "reason": self.reason,
             "retired": [{"what": item.what, "id": item.id, "text": item.text} for item in self.retired],
+            "may_confirm": self.may_confirm,
         }
 
 

@@ -40,7 +40,8 @@ def _run(args: RememberArgs, ctx: ToolContext) -> Done:
             ctx.user_id,
             args.text,
             kind=args.kind,
-            review=_may_be_anothers(args.text, ctx.conversation_id),
+            # A way of doing things steers later turns: the person sees it before it counts.
+            review=args.kind == "howto" or _may_be_anothers(args.text, ctx.conversation_id),
             source={"by": "agent", "turn": str(ctx.turn_id), "iteration": ctx.iteration},
             conversation_id=ctx.conversation_id,
         )
@@ -97,7 +98,10 @@ CONTRACT = Contract(
         FailureMode(
             when="it looks like a password, key or card number", advice="tell the person that secrets are not kept"
         ),
-        FailureMode(when="the person asked to forget this", advice="ask the person whether it may be kept again"),
+        FailureMode(
+            when="the person asked to forget this",
+            advice="tell the person; only they can keep it, by “Keep it after all” in the Memory panel",
+        ),
     ),
     cost="free",
     latency="milliseconds",

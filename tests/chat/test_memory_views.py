@@ -187,6 +187,13 @@ def test_forget_everything_asks_first_and_spares_others(page: Client, alice: Use
     assert list(MemoryRecord.objects.all()) == [theirs]
 
 
+def test_a_person_adds_a_memory_whatever_the_mode(page: Client, alice: User) -> None:
+    records.set_mode(alice.pk, "off")
+    shown = page.post(reverse("memories-act"), {"op": "add", "text": "My locker is in hall four"}, headers=HTMX)
+    assert "My locker is in hall four" in shown.content.decode()
+    assert MemoryRecord.objects.get(user=alice).source["by"] == "person"
+
+
 def test_a_person_chooses_how_the_agent_learns(page: Client, alice: User) -> None:
     page.post(reverse("memories-mode"), {"mode": "off"})
     assert records.mode(alice.pk) == "off"
