@@ -91,13 +91,25 @@ def from_judge(check: CheckView, evidence: Sequence[Evidence], answer: Mapping[s
     quotes = [str(quote) for quote in (given if isinstance(given, list) else [given])]
     if answer.get("verdict") != "passed":
         return CheckVerdict(verdict="failed", reason=reason)
-    sources = [_source(quote, evidence) for quote in quotes]
+    sources = [source_of(quote, evidence) for quote in quotes]
     missing = [quote for quote, source in zip(quotes, sources, strict=True) if source is None]
     if missing or not sources:
         said = {"quote": missing[0][:80] if missing else ""}
         return CheckVerdict(verdict="failed", reason=_('the proof "%(quote)s" is not in the evidence') % said)
     call_id = next((source.call_id for source in sources if source), None)
     return CheckVerdict(verdict="passed", reason=reason, evidence=quotes[0][:EVIDENCE_CHARS], call_id=call_id)
+
+
+def source_of(quote: str, evidence: Sequence[Evidence]) -> Evidence | None:
+    """The evidence that a quote stands in, as it is or as JSON writes it; None: it was made up."""
+    wanted = _squash(quote)
+    if len(wanted) < MIN_QUOTE:
+        return None
+    for item in reversed(evidence):
+        forms = {as_text(item.result), json.dumps(item.result, ensure_ascii=False, default=str)}
+        if item.succeeded and any(wanted in _squash(form) for form in forms):
+            return item
+    return None
 
 
 def unusable(schema: Mapping[str, Any]) -> str:
@@ -177,18 +189,6 @@ def _passed(reason: str, item: Evidence, *, part: Any = None) -> CheckVerdict:
 
 def _said(there: bool, yes: str, no: str) -> CheckVerdict:
     return CheckVerdict(verdict="passed" if there else "failed", reason=yes if there else no)
-
-
-def _source(quote: str, evidence: Sequence[Evidence]) -> Evidence | None:
-    """The evidence that a quote stands in, as it is or as JSON writes it; None: it was made up."""
-    wanted = _squash(quote)
-    if len(wanted) < MIN_QUOTE:
-        return None
-    for item in reversed(evidence):
-        forms = {as_text(item.result), json.dumps(item.result, ensure_ascii=False, default=str)}
-        if item.succeeded and any(wanted in _squash(form) for form in forms):
-            return item
-    return None
 
 
 def _squash(text: str) -> str:

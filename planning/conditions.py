@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import transaction
 
 from planning.branches import bound_arguments, contradicted, decided_title, follows, resolve
-from planning.deciding import by_code
+from planning.deciding import by_code, passage
 from planning.drafts import ConditionDraft
 from planning.models import Condition
 from planning.rules import looks_conditional, split_rule
@@ -29,6 +29,7 @@ __all__ = [
     "follows",
     "looks_conditional",
     "names",
+    "passage",
     "question_schema",
     "resolve",
     "settle",

@@ -140,6 +140,20 @@ def by_code(condition: ConditionView, evidence: Sequence[Evidence]) -> Found | N
     return next(iter(found.values())) if len(found) == 1 else None
 
 
+def passage(question: str, evidence: Sequence[Evidence]) -> str:
+    """The value of the evidence that a question is nearest to, for a verdict whose own quote stands nowhere in it."""
+    good = [item for item in evidence if item.succeeded]
+    leaves = [leaf for item in reversed(good) for leaf in _about(question, item, alone=len(good) == 1)]
+    best = max(leaves, key=lambda leaf: _nearness(question, leaf), default=None)
+    return f"{best.key}: {best.value}".removeprefix(": ")[:120] if best else ""
+
+
+def _nearness(question: str, leaf: Leaf) -> float:
+    """Of the same family counts most (rain, sunny), then the words they share."""
+    family = any(words.members(question, one) and words.members(str(leaf.value), one) for one in words.FAMILIES)
+    return family + words.share(question, f"{leaf.key} {leaf.value}")
+
+
 # ---- a number ---------------------------------------------------------------------------------------------------
 
 

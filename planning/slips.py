@@ -33,6 +33,14 @@ NO_TOOL = {
     "finalanswer",
     "reasoning",
 }
+# What a question says that only asks whether the step went well, which its tool's own check answers.
+WENT_WELL = set(
+    "is are was were did does do has have been be the a an of in for on at to it its this that there and with from by "
+    "result results correct correctly right success successful successfully succeed succeeded done complete completed "
+    "completely finished step tool call called return returned returns found find got retrieved valid available "
+    "checked check searched saved read looked up worked out "
+    "是 否 已 经 成 功 完 成 结 果 正 确 吗 了 的 有 没 查 询 到 得 步 骤 工 具 返 回 执 行".split()
+)
 ENDS = {"finish", "answer", "respond", "finalanswer", "think", "reasoning"}
 
 
@@ -40,7 +48,7 @@ def mend(
     steps: Sequence[StepDraft], tools: Mapping[str, ToolFacts]
 ) -> tuple[list[StepDraft], dict[int, int], tuple[str, ...]]:
     """The steps as they were meant; where each number went (a step that is gone: the one before it); notes."""
-    steps = _from_one([_spelled(step, tools) for step in steps])
+    steps = _from_one([_asked(_spelled(step, tools), tools) for step in steps])
     gone = {number for number, step in enumerate(steps, 1) if _is_no_step(step)}
     if len(gone) == len(steps):
         gone = set()  # nothing would be left to say what is wrong with
@@ -90,6 +98,15 @@ def _spelled(step: StepDraft, tools: Mapping[str, ToolFacts]) -> StepDraft:
         return step.model_copy(update={"tool": step.tool if _plain(step.tool) in ENDS else "", "also": []})
     title = step.title or (tools[named[0]].purpose.rstrip(".")[:160] if named[0] in tools else "")
     return step.model_copy(update={"tool": named[0], "also": named[1:], "title": title})
+
+
+def _asked(step: StepDraft, tools: Mapping[str, ToolFacts]) -> StepDraft:
+    """Without questions that the tool's own check answers, and none of what changes something: a judge in doubt would
+    have it done twice."""
+    reads = step.tool in tools and tools[step.tool].tier == "read"
+    said = WENT_WELL | set(words.words(step.title))
+    kept = [c for c in step.checks if c.kind != "judge" or (reads and set(words.words(c.question)) - said)]
+    return step if len(kept) == len(step.checks) else step.model_copy(update={"checks": kept})
 
 
 def _in_title(title: str, tools: Mapping[str, ToolFacts]) -> str:

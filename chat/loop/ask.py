@@ -21,6 +21,7 @@ from planning.types import CheckView, ConditionView, Evidence, StepView
 EVIDENCE_CHARS = 1_500  # of each result; a narrow question needs no more
 TRIES = 3  # the model looks back on
 SAID_CHARS = 200  # of each answer about a failure
+ANSWERS: Mapping[str, Literal["yes", "no"]] = {"yes": "yes", "no": "no"}
 REFLECTION: Json = {
     "type": "object",
     "properties": {
@@ -37,15 +38,27 @@ REFLECTION: Json = {
 async def condition(
     llm: LLM, goal: str, asked: ConditionView, evidence: Sequence[Evidence]
 ) -> tuple[tuple[Literal["yes", "no"], str] | None, TokenUse]:
-    """None: the evidence does not say."""
+    """The verdict with words of the evidence; None: the evidence does not say.
+
+    A quote that is not in the evidence is asked for once more. The same answer twice holds, with the words that code
+    finds nearest to the question; two answers are none.
+    """
     values = {"evidence": _text(evidence), "question": asked.question, "about": goal[:500]}
-    answer, use = await _structured(llm, "condition.txt", values, conditions.question_schema())
-    verdict = str(answer.get("answer", "")).lower()
-    if verdict == "yes":
-        return ("yes", str(answer.get("quote", ""))), use
-    if verdict == "no":
-        return ("no", str(answer.get("quote", ""))), use
-    return None, use
+    used, before = TokenUse(), None
+    for missing in (False, True):
+        answer, use = await _structured(
+            llm, "condition.txt", {**values, "missing": missing}, conditions.question_schema()
+        )
+        used = add(used, use)
+        verdict, quote = ANSWERS.get(str(answer.get("answer", "")).lower()), str(answer.get("quote", ""))
+        if verdict is None:
+            return None, used
+        if acceptance.source_of(quote, evidence):
+            return (verdict, quote), used
+        if verdict == before:
+            return (verdict, conditions.passage(asked.question, evidence)), used
+        before = verdict
+    return None, used
 
 
 async def judge(
@@ -112,3 +125,9 @@ async def _structured(llm: LLM, template: str, values: Mapping[str, Any], schema
 def _text(evidence: Sequence[Evidence]) -> str:
     lines = [f"{item.tool} {_json(item.args)} returned {_json(item.result)}" for item in evidence]
     return "\n".join(harmless(line[:EVIDENCE_CHARS]) for line in lines)  # the template puts the fence around it
+
+
+def add(one: TokenUse, other: TokenUse) -> TokenUse:
+    """What two calls used together."""
+    cost = (one.cost or 0.0) + other.cost if other.cost is not None else one.cost
+    return TokenUse(prompt=one.prompt + other.prompt, reply=one.reply + other.reply, cost=cost)

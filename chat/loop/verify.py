@@ -106,7 +106,7 @@ async def _step(
         tries = [call for call in mine if call.tool not in BOOKKEEPING]
         with contextlib.suppress(LLMUnavailable):  # advice: nothing depends on it
             told, use = await ask.reflect(llm, step, tries, found.faults, schemas.plannable(snapshot))
-            found.use = add(found.use, use)
+            found.use = ask.add(found.use, use)
             found.faults += [told] if told else []
 
 
@@ -126,7 +126,7 @@ async def _checks(snapshot: Snapshot, step: StepView, evidence: list[Evidence], 
     if all(verdict.verdict == "passed" for _check, verdict in verdicts):
         for check in unsure:
             verdict, use = await ask.judge(llm, step, check, evidence)
-            found.use = add(found.use, use)
+            found.use = ask.add(found.use, use)
             verdicts.append((check, verdict))
     await in_db(_write_verdicts, snapshot, step, verdicts, evidence, found)
 
@@ -159,6 +159,11 @@ def _failures(
         if any(call.status == Status.SUCCEEDED for call in work):
             plans.fail_attempt(snapshot.turn_id, step.key, found.faults[-1] if found.faults else "")
             found.look_again = bool(found.faults)
+            if _again(mine):
+                found.replan = _("%(tool)s was called twice with the same arguments and the step is not done.") % {
+                    "tool": work[-1].tool
+                }
+                plans.fail_step(snapshot.turn_id, step.key, found.replan)
         return
     call = failed[-1]
     error = call.error or {}
@@ -180,6 +185,12 @@ def _failures(
         plans.fail_step(snapshot.turn_id, step.key, found.replan)
 
 
+def _again(mine: Sequence[ToolCall]) -> bool:
+    """Whether the last two actions of the step are one: a third would bring the same."""
+    last = [(call.tool, call.args) for call in mine if call.tool not in BOOKKEEPING][-2:]
+    return len(last) == 2 and last[0] == last[1]
+
+
 # ---- conditions ------------------------------------------------------------------------------------------------
 
 
@@ -193,7 +204,7 @@ async def _conditions(snapshot: Snapshot, calls: Sequence[ToolCall], found: Find
         how = "code"
         if decided is None and found.step_done and await in_db(_due, snapshot, condition):
             decided, use = await ask.condition(llm, snapshot.goal, condition, evidence[-2:])
-            found.use, how = add(found.use, use), "model"
+            found.use, how = ask.add(found.use, use), "model"
         if decided is None:
             continue
         status, quote = decided
@@ -251,8 +262,3 @@ def _evidence(call: ToolCall) -> Evidence:
     return Evidence(
         call_id=call.id, tool=call.tool, succeeded=call.status == Status.SUCCEEDED, result=call.result, args=call.args
     )
-
-
-def add(one: TokenUse, other: TokenUse) -> TokenUse:
-    cost = (one.cost or 0.0) + other.cost if other.cost is not None else one.cost
-    return TokenUse(prompt=one.prompt + other.prompt, reply=one.reply + other.reply, cost=cost)

@@ -3,7 +3,7 @@
 proposal -> stored Plan.  Touches: planning.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chat.errors import ModelMistake
@@ -31,19 +31,29 @@ def facts() -> dict[str, ToolFacts]:
     }
 
 
-def store(turn: Turn, proposal: Mapping[str, Any], *, approved: bool, reason: str = "") -> Done:
+def store(
+    turn: Turn, proposal: Mapping[str, Any], *, approved: bool, reason: str = "", ruled_out: Sequence[str] = ()
+) -> Done:
     """Store a first plan, or a revision when there is one. Raises ModelMistake with every fault."""
     tools = facts()
     current = plans.current(turn.id)
     draft, notes = normalise.normalise(
         PlanDraft.model_validate(dict(proposal)), turn.goal, tools=tools, current=current
     )
+    excluded = (*exclusions.names(turn.conversation_id), *ruled_out)
     try:
         if current is None:
-            plan = plans.set_plan(turn.id, turn.conversation_id, turn.goal, draft, tools=tools, approved=approved)
+            plan = plans.set_plan(
+                turn.id,
+                turn.conversation_id,
+                turn.goal,
+                draft,
+                tools=tools,
+                exclusions=excluded,
+                approved=approved,
+            )
         else:
-            ruled_out = exclusions.names(turn.conversation_id)
-            plan = plans.revise(turn.id, draft, reason=reason, tools=tools, exclusions=ruled_out, approved=approved)
+            plan = plans.revise(turn.id, draft, reason=reason, tools=tools, exclusions=excluded, approved=approved)
     except PlanRefused as refusal:
         lines = "\n".join(f"- {fault}" for fault in refusal.faults)
         raise ModelMistake(

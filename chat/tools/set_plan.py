@@ -18,6 +18,10 @@ class PlannedStep(Args):
     tool: str = Field(description="the one tool it uses", max_length=120)
     after: list[int] | None = Field(None, description="numbers of the steps it must wait for; default: the one before")
 
+    check: str = Field(
+        "", description="a yes/no question, where having a result is not enough to be done", max_length=300
+    )
+
 
 class PlannedCondition(Args):
     question: str = Field(description="a yes/no question", max_length=300)

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from planning.conditions import by_code
+from planning.conditions import by_code, passage
 from planning.types import ConditionView, Evidence
 
 
@@ -142,3 +142,18 @@ def test_a_forecast_of_several_days_is_read_for_the_day_asked() -> None:
 def test_the_quote_says_what_was_compared() -> None:
     assert by_code(asked("Is the result greater than 400?"), [said({"value": 391})]) == ("no", "391 is not > 400")
     assert by_code(asked("结果大于400吗？"), [said({"value": 1234567.5})]) == ("yes", "1234567.5 > 400")
+
+
+@pytest.mark.parametrize(
+    ("question", "result", "words"),
+    [
+        ("Does it rain?", RAIN, "condition: rain"),
+        ("明天下雨吗？", SUN, "condition: sunny"),
+        ("Is the call urgent?", NOTE, "text: Please call back, it is urgent. 加急!"),
+        ("Is it nice?", "plain text", "plain text"),
+        ("Is it nice?", {}, ""),
+    ],
+)
+def test_the_passage_nearest_to_a_question(question: str, result: Any, words: str) -> None:
+    assert passage(question, [said(result)]) == words
+    assert passage(question, [said(result, succeeded=False)]) == ""

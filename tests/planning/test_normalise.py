@@ -118,3 +118,21 @@ def test_a_step_that_only_decides_is_folded_away() -> None:
 
 def test_a_task_without_a_rule_gets_no_condition() -> None:
     assert meant(draft(WEATHER), "What is the weather in Xi'an?").conditions == []
+
+
+@pytest.mark.parametrize(
+    ("title", "tool", "question", "kept"),
+    [
+        ("Check the weather", "get_weather", "Does the result name the wind?", True),
+        ("查天气", "get_weather", "结果里有风力吗？", True),
+        ("Check the weather", "get_weather", "Was the weather checked successfully?", False),
+        ("查询天气", "get_weather", "天气是否查询成功？", False),
+        ("Check the weather", "get_weather", "the weather is known", False),  # no question
+        ("Save the note", "write_file", "Does the file name the wind?", False),  # it would be written again
+    ],
+)
+def test_a_question_is_asked_only_where_it_asks_for_more_than_success(
+    title: str, tool: str, question: str, kept: bool
+) -> None:
+    plan = meant(draft({"title": title, "tool": tool, "check": question}))
+    assert [check.kind for check in plan.steps[0].checks] == (["judge"] if kept else [])

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.db import in_db
-from chat.llm.scripted import ScriptedLLM, call
+from chat.llm.scripted import ScriptedLLM, call, structured
 from planning.models import Condition
 from tests.stories.scripts import HOTELS, book, finish, plan, weather
 from tests.stories.stage import Stage
@@ -79,3 +79,38 @@ async def test_the_right_room_is_asked_for_whatever_condition_the_model_wrote(
     assert condition.how == "code"
     # The booking step reads the fact, not the rule.
     assert condition.rule not in json.dumps(llm.requests[3]["messages"], ensure_ascii=False)
+
+
+MAIL = "Read note.txt. If it sounds urgent save the word now to out.txt, otherwise save the word later to out.txt."
+
+
+@pytest.mark.parametrize(
+    ("answers", "status", "quote"),
+    [
+        ([{"quote": "needed TODAY", "answer": "yes"}], "yes", "needed TODAY"),
+        ([{"quote": "it says so", "answer": "yes"}, {"quote": "needed today", "answer": "yes"}], "yes", "needed today"),
+        # Made up twice: the answer it gave twice holds, the words beside it are the evidence's own.
+        (
+            [{"quote": "it says so", "answer": "yes"}, {"quote": "", "answer": "yes"}],
+            "yes",
+            "The report is needed today",
+        ),
+        ([{"quote": "it says so", "answer": "yes"}, {"quote": "it does not", "answer": "no"}], "open", ""),
+    ],
+)
+async def test_what_the_model_decides_is_shown_with_words_of_the_evidence(
+    alice: User, answers: list[object], status: str, quote: str
+) -> None:
+    steps = plan(("Read the note", "read_file"), ("Save the word", "write_file"))
+    llm = ScriptedLLM(
+        [steps, call("read_file", path="note.txt"), save("now")], structured=[structured(one) for one in answers]
+    )
+    async with Stage(alice, llm) as stage:
+        stage.workspace().mkdir(parents=True)
+        (stage.workspace() / "note.txt").write_text("The report is needed today.")
+        turn = await stage.say(MAIL)
+        await stage.until(turn, "waiting_approval", "ended")
+        condition = await in_db(Condition.objects.get, turn=turn)
+    assert condition.status == status and quote in condition.quote
+    if status == "open":
+        assert condition.quote == ""

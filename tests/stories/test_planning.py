@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.db import in_db
-from chat.llm.scripted import ScriptedLLM, call, calls
+from chat.llm.scripted import ScriptedLLM, call, calls, structured
 from chat.models import Message, Turn
 from planning import exclusions, plans
 from planning.models import Plan
@@ -122,6 +122,80 @@ async def test_what_was_ruled_out_is_passed_on_and_refused_in_a_later_plan(alice
         refused = [one for one in await stage.calls(turn) if one.tool == "revise_plan" and one.status != "succeeded"]
     assert len(refused) == 1 and "ruled out" in refused[0].text
     assert "channel A again" in json.dumps(llm.requests[0], ensure_ascii=False)
+
+
+async def test_a_first_plan_may_not_offer_what_was_ruled_out_either(alice: User) -> None:
+    llm = ScriptedLLM(
+        [plan(("Search channel A", "now")), plan(("Search channel B", "now")), call("now"), finish("Found in B.")]
+    )
+    async with Stage(alice, llm) as stage:
+        await in_db(exclusions.rule_out, stage.conversation.id, "channel A", "we looked", author="person")
+        turn = await stage.ended(await stage.say("Find it"))
+        refused, taken = (await stage.calls(turn))[:2]
+    assert (refused.status, taken.status) == ("failed", "succeeded") and "ruled out" in refused.text
+    assert turn.end == Turn.End.FINISHED
+
+
+async def test_a_revision_may_not_offer_what_it_rules_out_itself_and_the_evidence_is_kept(alice: User) -> None:
+    def revise(title: str) -> object:
+        return call("revise_plan", reason="empty", ruled_out="channel A", steps=[{"title": title, "tool": "now"}])
+
+    llm = ScriptedLLM(
+        [
+            plan(("Search channel A", "calculate")),
+            call("mark_step_failed", note="channel A is empty"),
+            revise("Search channel A more slowly"),
+            revise("Search channel B"),
+            call("now"),
+            finish("Found in B."),
+        ]
+    )
+    async with Stage(alice, llm) as stage:
+        turn = await stage.ended(await stage.say("Find it"))
+        kept = await in_db(exclusions.live, stage.conversation.id)
+        refused = (await stage.calls(turn))[2]
+    assert refused.status == "failed" and "ruled out" in refused.text
+    assert [(one.text, one.reason, one.evidence) for one in kept] == [
+        ("channel A", "empty", "mark_step_failed: channel A is empty")
+    ]
+
+
+async def test_a_question_of_the_plan_is_judged_and_a_quote_that_was_made_up_fails_it(alice: User) -> None:
+    asked = [{"title": "Read the note", "tool": "read_file", "check": "Does the note name a price?"}]
+    read = call("read_file", path="note.txt")
+    verdicts = [
+        {"reason": "It says so.", "verdict": "passed", "quotes": ["42 euros"]},
+        {"reason": "It says so.", "verdict": "passed", "quotes": ["30 Euro"]},
+    ]
+    llm = ScriptedLLM(
+        [call("set_plan", steps=asked), read, read, finish("30 euro.")],
+        structured=[structured(verdict) for verdict in verdicts],
+    )
+    async with Stage(alice, llm) as stage:
+        stage.workspace().mkdir(parents=True)
+        (stage.workspace() / "note.txt").write_text("It costs 30 euro.")
+        turn = await stage.ended(await stage.say("What does it cost?"))
+        checks = (await stage.plan(turn)).steps[0].checks
+    told = json.dumps(llm.requests[3]["messages"], ensure_ascii=False)
+    assert "42 euros" in told and "not in the evidence" in told
+    assert [(check.kind, check.verdict) for check in checks] == [("result_matches", "passed"), ("judge", "passed")]
+    assert checks[1].evidence == "30 Euro" and turn.end == Turn.End.FINISHED
+
+
+async def test_the_same_action_twice_in_a_row_leads_to_another_plan(alice: User) -> None:
+    asked = [{"title": "Work it out", "tool": "calculate", "check": "Is it a prime number?"}]
+    no = structured({"reason": "17 times 23", "verdict": "failed", "quotes": []})
+    advice = structured({"missing": "another number", "tool": "", "arguments": "", "advice": ""})
+    other = call("revise_plan", reason="no prime", steps=[{"title": "Tell the time", "tool": "now"}])
+    llm = ScriptedLLM(
+        [call("set_plan", steps=asked), SUM, SUM, other, call("now"), finish("No.")], structured=[no, no, advice]
+    )
+    async with Stage(alice, llm) as stage:
+        turn = await stage.ended(await stage.say("Is 17 * 23 a prime number?"))
+        first = await in_db(Plan.objects.get, turn=turn, revision=1)
+        row = await in_db(lambda: first.steps.get())
+    assert row.status == "failed" and "twice with the same arguments" in row.note
+    assert turn.end == Turn.End.FINISHED
 
 
 async def test_a_revision_equal_to_the_failed_plan_is_refused(alice: User) -> None:
