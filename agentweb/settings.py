@@ -198,7 +198,10 @@ AGENT_MAX_REPEATS = env_int("AGENT_MAX_REPEATS", 3)  # the same action in a row
 AGENT_MAX_REVISIONS = env_int("AGENT_MAX_REVISIONS", 4)  # plan revisions by the agent
 AGENT_STEP_ITERATIONS = env_int("AGENT_STEP_ITERATIONS", 6)  # iterations one step may use before it must be replanned
 AGENT_CONTEXT_TOKENS = env_int("AGENT_CONTEXT_TOKENS", 6_000)  # what the model may see in one request
-AGENT_TOOLS_OFFERED = env_int("AGENT_TOOLS_OFFERED", 20)  # tools a plan is made from; more are found by search
+AGENT_TOOLS_OFFERED = env_int(
+    "AGENT_TOOLS_OFFERED", 20
+)  # tools a plan is made from, described; more are found by search
+AGENT_TOOLS_NAMED = env_int("AGENT_TOOLS_NAMED", 40)  # tools beside them that are shown by their name alone
 AGENT_SUMMARY_TOKENS = env_int("AGENT_SUMMARY_TOKENS", 2_000)  # older talk beyond this is folded into the summary
 AGENT_REPLY_TOKENS = env_int("AGENT_REPLY_TOKENS", 1_500)  # reserved for its reply
 AGENT_DENY_TOOLS = env_list("AGENT_DENY_TOOLS", [])  # tools nobody may use; names or patterns such as "web_*"

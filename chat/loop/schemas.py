@@ -54,9 +54,9 @@ def from_outside(*names: str) -> bool:
 
 
 def catalogue(snapshot: Snapshot) -> list[str]:
-    """One line for each tool that the plan may be made from."""
+    """One line for each tool that fits the task best; the others stand by their name among the choices of a step."""
     tools = registry.business()
-    return [describe.line(tools[name]) for name in plannable(snapshot)]
+    return [describe.line(tools[name]) for name in plannable(snapshot)[: settings.AGENT_TOOLS_OFFERED]]
 
 
 def plannable(snapshot: Snapshot) -> tuple[str, ...]:
@@ -66,7 +66,8 @@ def plannable(snapshot: Snapshot) -> tuple[str, ...]:
         name for call in snapshot.recent if call.tool == "find_tools" for name in (call.result or {}).get("tools", ())
     ]
     text = " ".join([snapshot.goal, *snapshot.steering])
-    return offer.fitting(registry.business(), text, limit=settings.AGENT_TOOLS_OFFERED, named=[*used, *found])
+    limit = settings.AGENT_TOOLS_OFFERED + settings.AGENT_TOOLS_NAMED
+    return offer.fitting(registry.business(), text, limit=limit, named=[*used, *found])
 
 
 def _narrow(schema: Json, snapshot: Snapshot) -> Json:

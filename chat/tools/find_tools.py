@@ -9,13 +9,16 @@ from chat.tools import describe, offer, registry
 from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolContext
 
 
+FOUND = 10
+
+
 class FindToolsArgs(Args):
     query: str = Field(description="what the tool should do", min_length=2, max_length=300)
 
 
 async def run(args: FindToolsArgs, ctx: ToolContext) -> Done:
     tools = registry.business()
-    names = offer.fitting(tools, args.query, limit=5)[:5]
+    names = offer.fitting(tools, args.query, limit=FOUND)
     lines = [describe.line(tools[name]) for name in names]
     return Done(data={"tools": list(names)}, summary=", ".join(names), text="\n".join(lines))
 
