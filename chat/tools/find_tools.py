@@ -8,7 +8,6 @@ from pydantic import Field
 from chat.tools import describe, offer, registry
 from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolContext
 
-
 FOUND = 10
 
 
