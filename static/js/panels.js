@@ -81,7 +81,8 @@ document.addEventListener("click", (event) => {
   reveal(event);
 });
 
-// "Reject" first opens its reason; the second press sends it.
+// "Reject" first opens its reason; the second press sends it. Meanwhile there is no way to approve by a slip of the
+// keyboard, and no refresh closes what is being written.
 function reveal(event) {
   const button = event.target.closest?.("[data-reveals]");
   const box = button && document.getElementById(button.dataset.reveals);
@@ -89,8 +90,21 @@ function reveal(event) {
   event.preventDefault();
   box.hidden = false;
   button.setAttribute("aria-expanded", "true");
+  button.form.setAttribute("data-declining", "");
+  button.form.setAttribute("hx-morph-skip", "");
   box.querySelector("textarea, input")?.focus();
 }
+
+document.addEventListener("reset", (event) => {
+  const form = event.target;
+  const button = form.querySelector("[data-reveals]");
+  if (!button) return;
+  document.getElementById(button.dataset.reveals).hidden = true;
+  button.setAttribute("aria-expanded", "false");
+  form.removeAttribute("data-declining");
+  form.removeAttribute("hx-morph-skip");
+  button.focus();
+});
 
 // A refresh by an event must not take an open edit away, and a panel nobody sees need not be fetched.
 document.addEventListener("htmx:before:request", (event) => {

@@ -119,3 +119,17 @@ def test_a_stranger_gets_nothing_of_it(page: Page, browser: Browser, served: Ser
     answer = tab.goto(page.url)
     assert answer is not None and answer.status == 404
     stranger.close()
+
+
+def test_while_a_reason_is_written_nothing_can_be_approved_and_no_refresh_takes_it_away(page: Page) -> None:
+    send(page, EN.format(day=1))
+    page.get_by_role("button", name="Reject").click()
+    reason = page.get_by_role("textbox", name="Reason")
+    reason.fill("too expensive")
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
+    turn = page.locator("article.turn").last
+    with page.expect_response(lambda answer: f"/{turn.get_attribute('data-turn')}" in answer.url):
+        turn.evaluate("turn => turn.dispatchEvent(new CustomEvent('turn-changed'))")
+    expect(reason).to_have_value("too expensive")
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_be_visible()
