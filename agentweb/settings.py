@@ -209,6 +209,10 @@ AGENT_ASK_TOOLS = env_list("AGENT_ASK_TOOLS", [])  # tools that ask the person a
 AGENT_ASK_ABOVE = env_float("AGENT_ASK_ABOVE", 0.05)  # dollars of a turn that expensive tools may spend unasked
 AGENT_APPROVAL_HOURS = env_float("AGENT_APPROVAL_HOURS", 24)  # until an approval expires
 AGENT_TURNS_AT_ONCE = env_int("AGENT_TURNS_AT_ONCE", 200)  # turns one process works on; more wait in the queue
+AGENT_TURNS_PER_PERSON = env_int("AGENT_TURNS_PER_PERSON", 20)  # turns of one person that run at once; 0: no limit
+AGENT_TURNS_IN_ALL = env_int("AGENT_TURNS_IN_ALL", 0)  # turns that run at once, all processes together; 0: no limit
+AGENT_QUEUE_PER_PERSON = env_int("AGENT_QUEUE_PER_PERSON", 50)  # turns of one person that may wait; 0: no limit
+AGENT_QUEUE_LIMIT = env_int("AGENT_QUEUE_LIMIT", 500)  # turns that may wait in all; beyond it new ones are refused
 AGENT_LEASE_SECONDS = env_float("AGENT_LEASE_SECONDS", 8)  # a turn whose worker is silent for this long is taken up
 
 # Memory.

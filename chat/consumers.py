@@ -24,7 +24,7 @@ from django.utils.translation import gettext as _
 
 from chat import conversations, events, turns
 from chat.db import in_db
-from chat.errors import AgentError, Refused
+from chat.errors import AgentError, Busy, Refused
 from chat.loop import typist
 from chat.models import Turn
 
@@ -105,13 +105,13 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # cha
             await self.close(NOT_FOUND)
             return
         except Refused as fault:
-            await self._tell(type="refused", id=client_id, message=str(fault))
+            await self._tell(type="refused", id=client_id, message=str(fault), again=isinstance(fault, Busy))
             return
         except Exception:
             # The browser still has the words; silence would leave them hanging there.
             log.exception("A message could not be taken in.")
             words = _("This could not be saved: something is wrong on the server. Try again in a moment.")
-            await self._tell(type="refused", id=client_id, message=words)
+            await self._tell(type="refused", id=client_id, message=words, again=True)
             return
         await self._tell(type="said", id=client_id, turn=str(message.turn_id))
 
@@ -144,7 +144,8 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # cha
 
     async def agent_delta(self, event: Mapping[str, Any]) -> None:
         fields = {name: value for name, value in event.items() if name != "type"}
-        await self._tell(**fields, type="notice" if fields.get("kind") == "notice" else "delta")
+        kind = fields.get("kind")
+        await self._tell(**fields, type=kind if kind in {"notice", "place"} else "delta")
 
     # ---- parts ---------------------------------------------------------------------------------
 

@@ -31,3 +31,10 @@ async def in_db[**P, R](function: Callable[P, R], *args: P.args, **kwargs: P.kwa
             close_old_connections()
 
     return await sync_to_async(unit, thread_sensitive=False, executor=pool())()
+
+
+def one_at_a_time(name: str) -> None:
+    """Until the transaction ends, nobody else passes here with the same name. SQLite has one writer anyway."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [name])

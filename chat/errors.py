@@ -69,3 +69,7 @@ class LLMUnavailable(AgentError):
 
 class Refused(AgentError):
     """What the person asked for is no longer possible; they are told why."""
+
+
+class Busy(Refused):
+    """More waits than can be done soon; the same may be asked for again a little later."""

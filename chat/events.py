@@ -52,5 +52,11 @@ async def stream(conversation_id: UUID | str, **fields: Any) -> None:
         await layer.group_send(conversation_group(conversation_id), {"type": "agent.delta", **fields})
 
 
+async def place(conversation_id: UUID | str, turn_id: UUID, before: int | None) -> None:
+    """Tell the open pages how many turns come before this one; None: it has begun."""
+    await stream(conversation_id, turn=str(turn_id), kind="place", before=before)
+
+
+place_sync = async_to_sync(place)
 tell_sync = async_to_sync(tell)
 tell_user_sync = async_to_sync(tell_user)

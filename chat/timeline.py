@@ -19,6 +19,7 @@ from chat.approval_card import Card
 from chat.call_line import LONG, CallLine, call_line, items, short
 from chat.models import Conversation, Iteration, Message, ToolCall, Turn
 from chat.status import Standing, progress_of, standing
+from chat.turns import places as turn_places
 from planning.models import Condition, Plan
 
 PAGE = 15  # turns shown at first; earlier ones on demand
@@ -65,6 +66,7 @@ class TurnView:
     standing: Standing
     iterations: int  # the last one that is on the page
     latest: bool  # nothing came after it
+    before: int  # turns that come before this one in the queue
     plan_waits: bool  # the person is asked to look at the plan before its first step
 
     @property
@@ -127,6 +129,8 @@ def views(turns: QuerySet[Turn], user_id: int) -> tuple[TurnView, ...]:
     newest = Turn.objects.filter(conversation__in={turn.conversation_id for turn in rows}).order_by("-number")
     last = newest.values_list("id", flat=True).first() if rows else None
     unapproved = _unapproved(turn.id for turn in rows if turn.status == Turn.Status.WAITING_USER)
+    # One person has at most one open turn in a conversation, so this is asked once or not at all.
+    places = turn_places() if any(turn.status == Turn.Status.QUEUED for turn in rows) else {}
     cards = approval_card.of_turns(rows, user_id=user_id)
     return tuple(
         TurnView(
@@ -135,6 +139,7 @@ def views(turns: QuerySet[Turn], user_id: int) -> tuple[TurnView, ...]:
             standing=standing(turn.status, turn.end, progress.get(turn.id)),
             iterations=max((row.number for row in turn.iterations.all()), default=0),
             latest=turn.id == last,
+            before=places.get(turn.id, 0),
             plan_waits=turn.id in unapproved,
         )
         for turn in rows

@@ -13,12 +13,14 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Max
+from django.db.models import Count, F, Max, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from chat import approvals, budget, conversations, events, wake
-from chat.errors import LostClaim, Refused
+from chat import admission, approvals, budget, conversations, events, wake
+from chat.db import one_at_a_time
+from chat.errors import Busy, LostClaim, Refused
 from chat.loop import settle
 from chat.models import Approval, Conversation, Message, ToolCall, Turn
 from chat.tools import arguments, registry
@@ -41,6 +43,7 @@ def say(user: Any, conversation_id: UUID | str, text: str, client_id: str | None
         text = _readable(text)
         turn = Turn.objects.filter(conversation=conversation).exclude(status=Status.ENDED).first()
         if turn is None:
+            _room_in_queue(user.pk)
             turn = _start(conversation, text)
             message = conversations.add_from_person(turn, text, client_id)
         else:
@@ -132,6 +135,7 @@ def continue_with_more(user: Any, turn_id: UUID) -> None:
     with transaction.atomic():
         turn = _own(user, turn_id)
         _free(turn.conversation_id)
+        _room_in_queue(user.pk)
         moved = Turn.objects.filter(id=turn.id, status=Status.ENDED, end=End.EXHAUSTED).update(
             status=Status.QUEUED,
             end="",
@@ -152,6 +156,7 @@ def retry(user: Any, turn_id: UUID) -> Turn:
     with transaction.atomic():
         old = _own(user, turn_id)
         _free(old.conversation_id)
+        _room_in_queue(user.pk)
         turn = _start(old.conversation, old.goal)
         conversations.add_from_person(turn, old.goal, None)
         _changed(turn, "turn-changed")
@@ -191,20 +196,40 @@ def claim(turn_id: UUID, owner: str) -> Turn | None:
     """Take a queued turn, or one whose worker went silent; None when somebody else has it. A new fence each time."""
     now = timezone.now()
     lease = now + timedelta(seconds=settings.AGENT_LEASE_SECONDS)
-    taken = Turn.objects.filter(id=turn_id, status=Status.QUEUED).update(
-        status=Status.RUNNING, owner=owner, lease_until=lease, fence=F("fence") + 1
-    ) or Turn.objects.filter(id=turn_id, status=Status.RUNNING, lease_until__lt=now).update(
-        owner=owner, lease_until=lease, fence=F("fence") + 1, crashes=F("crashes") + 1
-    )
-    return Turn.objects.select_related("conversation").get(id=turn_id) if taken else None
+    with transaction.atomic():
+        one_at_a_time("admission")  # two workers that count at once would both find the last place free
+        taken = Turn.objects.filter(id=turn_id, status=Status.RUNNING, lease_until__lt=now).update(
+            owner=owner, lease_until=lease, fence=F("fence") + 1, crashes=F("crashes") + 1
+        )
+        if not taken and turn_id in _admitted():
+            taken = Turn.objects.filter(id=turn_id, status=Status.QUEUED).update(
+                status=Status.RUNNING, owner=owner, lease_until=lease, fence=F("fence") + 1
+            )
+        if not taken:
+            return None
+        turn = Turn.objects.select_related("conversation").get(id=turn_id)
+        transaction.on_commit(lambda: events.place_sync(turn.conversation_id, turn.id, None))
+    return turn
 
 
 def ready() -> list[UUID]:
-    """Turns that may be taken up, oldest first."""
-    now = timezone.now()
-    queued = Turn.objects.filter(status=Status.QUEUED)
-    silent = Turn.objects.filter(status=Status.RUNNING, lease_until__lt=now)
-    return [turn.id for turn in queued.union(silent).order_by("created_at")[:200]]
+    """Turns that may be taken up: those whose worker went silent, then those admitted, the next one first."""
+    silent = Turn.objects.filter(status=Status.RUNNING, lease_until__lt=timezone.now()).order_by("created_at")
+    return [*silent.values_list("id", flat=True)[:200], *_admitted()[:200]]
+
+
+def places() -> dict[UUID, int]:
+    """How many turns come before each one that waits."""
+    ordered = admission.order(*_queue())
+    return {turn.turn_id: before for before, (_rank, turn) in enumerate(ordered)}
+
+
+def tell_places() -> None:
+    """Tell the pages of the turns that wait how many come before theirs."""
+    waiting = places()
+    rows = Turn.objects.filter(id__in=list(waiting)).values_list("id", "conversation_id") if waiting else ()
+    for turn_id, conversation_id in rows:
+        events.place_sync(conversation_id, turn_id, waiting[turn_id])
 
 
 def heartbeat(owner: str, turn_ids: list[UUID]) -> set[UUID]:
@@ -288,6 +313,40 @@ def save_partial(turn_id: UUID, fence: int, text: str) -> None:
 
 
 # ---- parts -----------------------------------------------------------------------------------------
+
+
+def _queue() -> tuple[list[admission.Waiting], dict[int, int]]:
+    """Turns that wait, oldest first, and how many of each person run. Two queries; the queue is bounded."""
+    queued = Turn.objects.filter(status=Status.QUEUED).order_by("created_at", "id")
+    rows = queued.values_list("id", "conversation__user_id")
+    running = Turn.objects.filter(status=Status.RUNNING).values_list("conversation__user_id").annotate(Count("id"))
+    return [admission.Waiting(turn_id=turn_id, person=person) for turn_id, person in rows], dict(running)
+
+
+def _admitted() -> list[UUID]:
+    waiting, running = _queue()
+    limits = admission.Limits(per_person=settings.AGENT_TURNS_PER_PERSON, in_all=settings.AGENT_TURNS_IN_ALL)
+    return admission.admitted(admission.order(waiting, running), running, limits)
+
+
+def _room_in_queue(person: int) -> None:
+    """Refuse new work while more waits than can be done in a reasonable time; what is under way goes on."""
+    queued = Turn.objects.filter(status=Status.QUEUED)
+    waiting = queued.aggregate(all=Count("id"), own=Count("id", filter=Q(conversation__user_id=person)))
+    if settings.AGENT_QUEUE_PER_PERSON and waiting["own"] >= settings.AGENT_QUEUE_PER_PERSON:
+        raise Busy(
+            ngettext(
+                "%(count)d task of yours waits already. Nothing is lost: try again when it has begun.",
+                "%(count)d tasks of yours wait already. Nothing is lost: try again when some have begun.",
+                waiting["own"],
+            )
+            % {"count": waiting["own"]}
+        )
+    if settings.AGENT_QUEUE_LIMIT and waiting["all"] >= settings.AGENT_QUEUE_LIMIT:
+        raise Busy(
+            _("Too much is waiting: %(count)d tasks. Nothing is lost: try again in a few minutes.")
+            % {"count": waiting["all"]}
+        )
 
 
 def _start(conversation: Conversation, text: str) -> Turn:

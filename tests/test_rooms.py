@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chat.db": (),
     "chat.wake": (),
     "chat.events": (),
+    "chat.admission": (),
     # The model behind one protocol: it knows neither rows nor plans nor tools.
     "chat.llm": ("chat.llm", *VALUES),
     # One file per tool: it acts on the other rooms, and never on the loop or a turn.

@@ -1,7 +1,9 @@
 // Types streamed text into its turn, each piece at its position, until the server's own rendering takes its place.
-// frames "live", "delta", "notice" -> text. Touches: .live elements.
+// frames "live", "delta", "notice", "place" -> text. Touches: .live elements.
 //
 // Positions count characters as the server does (code points), not UTF-16 units.
+
+import { text as words } from "./words.js";
 
 const ASK_AGAIN = 700; // ms between two requests for the text so far
 
@@ -31,6 +33,12 @@ export class Live {
     this.#catchUp();
     this.paint();
     if (this.held.length) this.#ask();
+  }
+
+  /** How many turns come before this one; null: it has begun. */
+  place({ turn, before }) {
+    const many = before > 1 ? words("manyBefore").replace("{n}", before) : words("oneBefore");
+    this.notice({ turn, text: before === null ? words("working") : before ? many : words("next") });
   }
 
   notice({ turn, text }) {

@@ -41,10 +41,12 @@ export class Outbox {
     this.settle();
   }
 
-  refused(id, why) {
+  /** again: the same message may be taken a little later. */
+  refused(id, why, again) {
     const entry = this.waiting.get(id);
     if (!entry) return;
     entry.refused = why;
+    entry.again = again;
     this.#save();
     this.#show(entry);
   }
@@ -58,6 +60,13 @@ export class Outbox {
 
   connection(isOpen) {
     for (const mark of this.box.querySelectorAll("[data-mark]")) mark.textContent = text(isOpen ? "sending" : "unsent");
+  }
+
+  #sendAgain(entry) {
+    delete entry.refused;
+    this.#save();
+    this.#show(entry);
+    this.#transmit(entry);
   }
 
   #transmit(entry) {
@@ -82,6 +91,12 @@ export class Outbox {
         this.#drop(entry.id);
       };
       drop.onclick = () => this.#drop(entry.id);
+      if (entry.again) {
+        const again = make("button", "button small primary", text("again"));
+        again.type = "button";
+        again.onclick = () => this.#sendAgain(entry);
+        actions.append(again);
+      }
       actions.append(back, drop);
       shown.append(make("p", "why", entry.refused), actions);
     } else {

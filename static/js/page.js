@@ -52,7 +52,8 @@ function receive(frame) {
   else if (frame.type === "delta") live.delta(frame);
   else if (frame.type === "live") live.begin(frame);
   else if (frame.type === "notice") live.notice(frame);
-  else if (frame.type === "refused") outbox.refused(frame.id, frame.message);
+  else if (frame.type === "place") live.place(frame);
+  else if (frame.type === "refused") outbox.refused(frame.id, frame.message, frame.again);
   else if (frame.type === "said") {
     outbox.said(frame.id);
     composer.state(frame.turn, false); // Stop works from now on, before the header has been fetched
