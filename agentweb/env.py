@@ -46,3 +46,10 @@ def env_bool(name: str, default: bool) -> bool:
 def env_list(name: str, default: list[str]) -> list[str]:
     raw = env_str(name)
     return [part.strip() for part in raw.split(",") if part.strip()] if raw else default
+
+
+def env_choice(name: str, default: str, *others: str) -> str:
+    value = env_str(name) or default
+    if value not in {default, *others}:
+        raise ImproperlyConfigured(f"{name} must be {' or '.join((default, *others))}, not {value!r}.")
+    return value

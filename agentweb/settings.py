@@ -7,9 +7,10 @@ import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.csp import CSP
 
-from agentweb.env import env_bool, env_float, env_int, env_list, env_str
+from agentweb.env import env_bool, env_choice, env_float, env_int, env_list, env_str
 from agentweb.secrets import data_directory, instance_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -107,6 +108,7 @@ def _database(url: str) -> dict[str, object]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": parts.hostname or "",
         "PORT": str(parts.port or ""),
+        "CONN_HEALTH_CHECKS": True,  # a pooled connection that a restart of PostgreSQL cut is replaced, not handed out
         "OPTIONS": {"pool": {"min_size": 2, "max_size": 12}},
     }
 
@@ -114,6 +116,12 @@ def _database(url: str) -> dict[str, object]:
 AGENT_DATABASE_URL = env_str("AGENT_DATABASE_URL")
 DATABASES = {"default": _database(AGENT_DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Who works on turns: embedded, the process that serves the pages; scaled, processes of their own (manage.py work).
+AGENT_RUNNER = env_choice("AGENT_RUNNER", "embedded", "scaled")
+if AGENT_DATABASE_URL:  # the job queue lives in PostgreSQL; its tables are there whoever runs the turns
+    INSTALLED_APPS.append("procrastinate.contrib.django")
+PROCRASTINATE_AUTODISCOVER_MODULE_NAME = ""  # jobs are named in chat/jobs.py, tasks are the worker's
 
 AGENT_REDIS_URL = env_str("AGENT_REDIS_URL")
 CHANNEL_LAYERS = {
@@ -177,6 +185,9 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if AGENT_HTTPS els
 # Several instances run side by side on one host name, which cookies do not tell apart by port.
 SESSION_COOKIE_NAME = env_str("AGENT_COOKIE", "agentweb_session")
 CSRF_COOKIE_NAME = SESSION_COOKIE_NAME + "_csrf"
+
+if AGENT_RUNNER == "scaled" and not (AGENT_DATABASE_URL and AGENT_REDIS_URL):
+    raise ImproperlyConfigured("AGENT_RUNNER=scaled needs AGENT_DATABASE_URL and AGENT_REDIS_URL.")
 
 # The endpoint. Empty: look for a local server, else the demo model.
 AGENT_MODEL = env_str("AGENT_MODEL")  # a model's name; "demo" forces the demo model

@@ -1,9 +1,10 @@
-"""The chat app: registers the system checks and what forgetting reaches in this room.
+"""The chat app: registers the system checks, what forgetting reaches in this room, and how turns reach a worker.
 
 Touches: nothing.
 """
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.core import checks
 
 
@@ -16,3 +17,7 @@ class ChatConfig(AppConfig):
 
         checks.register(check_tools)
         redact.register()
+        if settings.AGENT_RUNNER == "scaled":
+            from chat import jobs, wake
+
+            wake.deliver_by(jobs.deliver)

@@ -4,6 +4,7 @@ rows that are ready -> turns that advance.  Touches: turns, the loop, the model.
 
 Rows decide: a turn is claimed by a guarded update with a lease and a fence, so a wake-up that comes twice, late or
 never is harmless. A process that dies leaves a silent lease; the next poll of any process takes the turn up.
+The scaled runner (chat/worker.py) is this one with another way of finding work.
 """
 
 import asyncio
@@ -13,7 +14,8 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Coroutine
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -36,11 +38,9 @@ POLL_SECONDS = 1.0
 BEAT_SECONDS = 0.4  # renews leases and hears of Stop: well inside a second
 MAX_CRASHES = 3
 
-Periodic = Callable[[], Awaitable[None]]
-
 
 class Runner:
-    """Runs the turns of this process. `start` and `stop` are called once, on the loop that serves the pages."""
+    """Runs the turns of this process. `start` and `stop` are called once, on the same event loop."""
 
     def __init__(self, llm: LLM | None = None, *, at_once: int = 200) -> None:
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
@@ -55,8 +55,7 @@ class Runner:
     async def start(self) -> None:
         self.loop = asyncio.get_running_loop()
         wake.listen(self.wake)
-        tasks = (choose.warm(), self._poll(), self._beat(), upkeep.keep_memory())
-        self.background = [asyncio.create_task(task) for task in tasks]
+        self.background = [asyncio.create_task(task) for task in (choose.warm(), self._beat(), *self._finding_work())]
 
     async def stop(self) -> None:
         """Hand back what runs: another process, or the next start, goes on with it."""
@@ -73,11 +72,14 @@ class Runner:
 
     # ---- finding work ----
 
+    def _finding_work(self) -> list[Coroutine[Any, Any, None]]:
+        """What runs beside the turns: how ready ones are found, and the periodic work."""
+        return [self._poll(), *(upkeep.keep(periodic) for periodic in upkeep.PERIODIC.values())]
+
     async def _poll(self) -> None:
         while True:
             try:
                 await self._take_ready()
-                await in_db(turns.expire_approvals)
             except Exception:
                 log.exception("Looking for turns failed; trying again.")
             with contextlib.suppress(TimeoutError):
@@ -88,10 +90,16 @@ class Runner:
         for turn_id in await in_db(turns.ready):
             if len(self.tasks) >= self.at_once:
                 return
-            if turn_id not in self.tasks and (turn := await in_db(turns.claim, turn_id, self.owner)):
-                task = asyncio.create_task(self._advance(turn))
-                self.tasks[turn_id] = task
-                task.add_done_callback(functools.partial(self._gone, turn_id))
+            await self._take(turn_id)
+
+    async def _take(self, turn_id: UUID) -> asyncio.Task[None] | None:
+        """Begin to advance a turn, unless it is taken already: here, or by somebody else."""
+        if turn_id in self.tasks or not (turn := await in_db(turns.claim, turn_id, self.owner)):
+            return None
+        task = asyncio.create_task(self._advance(turn))
+        self.tasks[turn_id] = task
+        task.add_done_callback(functools.partial(self._gone, turn_id))
+        return task
 
     def _gone(self, turn_id: UUID, _task: asyncio.Task[None]) -> None:
         self.tasks.pop(turn_id, None)

@@ -50,7 +50,7 @@ def say(user: Any, conversation_id: UUID | str, text: str, client_id: str | None
             message = conversations.add_from_person(turn, text, client_id, Message.Mark.STEERING)
             _move(turn.id, [Status.WAITING_USER], Status.QUEUED)
         _changed(turn, "turn-changed")
-        wake.wake()
+        wake.wake(turn)
     return message
 
 
@@ -62,7 +62,6 @@ def stop(user: Any, turn_id: UUID | str) -> None:
         if turn.status in {Status.QUEUED, Status.WAITING_APPROVAL, Status.WAITING_USER}:
             end_stopped(turn.id, turn.fence)
         _changed(turn, "turn-changed")
-        wake.wake()
 
 
 def decide_approval(
@@ -94,7 +93,7 @@ def decide_approval(
             approvals.always(approval, user, constraints or {})
         _move(approval.turn_id, [Status.WAITING_APPROVAL], Status.QUEUED)
         _changed(approval.turn, "turn-changed")
-        wake.wake()
+        wake.wake(approval.turn)
     return approval
 
 
@@ -111,7 +110,7 @@ def settle_unknown(user: Any, call_id: UUID, answer: str) -> None:
             settle.by_person(call, happened=answer == "happened")
         _move(turn.id, [Status.WAITING_APPROVAL], Status.QUEUED)
         _changed(turn, "turn-changed", "trace-changed")
-        wake.wake()
+        wake.wake(turn)
 
 
 def approve_plan(user: Any, turn_id: UUID, *, ok: bool, reason: str = "") -> None:
@@ -127,7 +126,7 @@ def approve_plan(user: Any, turn_id: UUID, *, ok: bool, reason: str = "") -> Non
             conversations.add_from_person(turn, reason or _("Change the plan."), None, Message.Mark.STEERING)
         _move(turn.id, [Status.WAITING_USER], Status.QUEUED)
         _changed(turn, "turn-changed", "plan-changed")
-        wake.wake()
+        wake.wake(turn)
 
 
 def continue_with_more(user: Any, turn_id: UUID) -> None:
@@ -148,7 +147,7 @@ def continue_with_more(user: Any, turn_id: UUID) -> None:
         if not moved:
             raise Refused(_("Only a turn that reached a limit can go on."))
         _changed(turn, "turn-changed")
-        wake.wake()
+        wake.wake(turn)
 
 
 def retry(user: Any, turn_id: UUID) -> Turn:
@@ -160,7 +159,7 @@ def retry(user: Any, turn_id: UUID) -> Turn:
         turn = _start(old.conversation, old.goal)
         conversations.add_from_person(turn, old.goal, None)
         _changed(turn, "turn-changed")
-        wake.wake()
+        wake.wake(turn)
     return turn
 
 
@@ -185,7 +184,7 @@ def plan_edited(user: Any, turn_id: UUID) -> None:
         if cancelled:
             approvals.withdraw(turn.id, calls=cancelled)
             _move(turn.id, [Status.WAITING_APPROVAL], Status.QUEUED)
-            wake.wake()
+            wake.wake(turn)
         _changed(turn, "turn-changed", "plan-changed")
 
 
@@ -242,9 +241,10 @@ def heartbeat(owner: str, turn_ids: list[UUID]) -> set[UUID]:
 
 def hand_back(turn_id: UUID, fence: int) -> None:
     """A worker that shuts down puts its turn back into the queue."""
-    Turn.objects.filter(id=turn_id, fence=fence, status=Status.RUNNING).update(
-        status=Status.QUEUED, owner="", lease_until=None
-    )
+    with transaction.atomic():
+        mine = Turn.objects.filter(id=turn_id, fence=fence, status=Status.RUNNING)
+        if mine.update(status=Status.QUEUED, owner="", lease_until=None):
+            wake.wake(Turn.objects.get(id=turn_id))
 
 
 def spend(turn_id: UUID, fence: int, **counters: Any) -> None:
@@ -267,14 +267,15 @@ def pause(turn_id: UUID, fence: int, waits_for: str, reason: str) -> None:
     decided = Approval.objects.filter(turn_id=turn_id, status__in=[Approval.Status.GRANTED, Approval.Status.DENIED])
     waiting = turn.calls.filter(status__in=[ToolCall.Status.WAITING, ToolCall.Status.UNKNOWN])
     # A decision, an edit or a stop that fell between the last look and this pause would otherwise wait for ever.
-    if waits_for == "approval" and (decided.filter(call__in=waiting).exists() or not waiting.exists()):
-        _move(turn_id, [Status.WAITING_APPROVAL], Status.QUEUED)
-    elif waits_for == "user" and turn.messages.filter(mark=Message.Mark.STEERING).exists():
-        _move(turn_id, [Status.WAITING_USER], Status.QUEUED)
+    if waits_for == "approval":
+        missed = decided.filter(call__in=waiting).exists() or not waiting.exists()
+    else:
+        missed = turn.messages.filter(mark=Message.Mark.STEERING).exists()
     if turn.stop_requested:
         end_stopped(turn_id, fence)
+    elif missed and _move(turn_id, [status], Status.QUEUED):
+        wake.wake(turn)
     _changed(turn, "turn-changed")
-    wake.wake()
 
 
 def end(
@@ -304,8 +305,9 @@ def expire_approvals() -> None:
     for turn_id in approvals.expire_due():
         with transaction.atomic():
             if _move(turn_id, [Status.WAITING_APPROVAL], Status.QUEUED):
-                _changed(Turn.objects.select_related("conversation").get(id=turn_id), "turn-changed")
-                wake.wake()
+                turn = Turn.objects.select_related("conversation").get(id=turn_id)
+                _changed(turn, "turn-changed")
+                wake.wake(turn)
 
 
 def save_partial(turn_id: UUID, fence: int, text: str) -> None:

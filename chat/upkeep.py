@@ -1,37 +1,60 @@
-"""Keep memory in order in the background: fill the index, embed anew, expire, merge.
+"""Periodic work beside the turns, which both runners do: approvals that expire, memory kept in order.
 
-rows that wait -> rounds of memory.upkeep.  Touches: memory, in a thread of its own.
+what is due -> rounds of it.  Touches: turns; memory, in a thread of its own.
 
-Not in the row threads: opening the index takes seconds, and every chat waits for those threads.
+Memory not in the row threads: opening the index takes seconds, and every chat waits for those threads.
 """
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import NamedTuple
 
 from django.db import connections
 
+from chat import turns
+from chat.db import in_db
 from memory import upkeep
 
-IDLE_SECONDS = 2.0  # between rounds when nothing waits
-BUSY_SECONDS = 0.05  # between rounds when something does: the chat has the processor first
+BUSY_SECONDS = 0.05  # between rounds of memory when more waits: the chat has the processor first
 log = logging.getLogger(__name__)
 
 
+class Periodic(NamedTuple):
+    """Work that is looked at every so many whole seconds, and does nothing when nothing is due."""
+
+    every: int
+    run: Callable[[], Awaitable[None]]
+
+
+async def expire_approvals() -> None:
+    await in_db(turns.expire_approvals)
+
+
 async def keep_memory() -> None:
+    """Fill the index, embed anew, expire, merge, until nothing waits."""
+    while await asyncio.get_running_loop().run_in_executor(_thread(), _round):
+        await asyncio.sleep(BUSY_SECONDS)
+
+
+PERIODIC = {"expire_approvals": Periodic(1, expire_approvals), "keep_memory": Periodic(2, keep_memory)}
+
+
+async def keep(periodic: Periodic) -> None:
     """Runs until it is cancelled; a fault is logged and the next round tries again."""
-    executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memory")
-    loop = asyncio.get_running_loop()
-    try:
-        while True:
-            busy = False
-            try:
-                busy = await loop.run_in_executor(executor, _round)
-            except Exception:
-                log.exception("A round of memory upkeep failed; trying again.")
-            await asyncio.sleep(BUSY_SECONDS if busy else IDLE_SECONDS)
-    finally:
-        executor.shutdown(wait=False)
+    while True:
+        try:
+            await periodic.run()
+        except Exception:
+            log.exception("A round of periodic work failed; trying again.")
+        await asyncio.sleep(periodic.every)
+
+
+@cache
+def _thread() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="memory")
 
 
 def _round() -> bool:

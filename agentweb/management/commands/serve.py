@@ -15,13 +15,13 @@ from typing import Any
 from daphne.endpoints import build_endpoint_description_strings
 from daphne.server import Server  # installs the asyncio reactor: before any other import of twisted
 from django.conf import settings
-from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
 from agentweb.asgi import application
+from agentweb.prepare import migrate
 from agentweb.sign_in_links import links
 from chat.errors import LLMUnavailable
 from chat.llm import choose
@@ -37,15 +37,20 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1")
         parser.add_argument("--port", type=int, default=8000)
-        parser.add_argument("--no-turns", action="store_true", help="serve pages only; workers run the turns")
+        parser.add_argument(
+            "--share-port", action="store_true", help="one of several processes on one port; prints no sign-in links"
+        )
 
-    def handle(self, *args: Any, host: str, port: int, no_turns: bool, **options: Any) -> None:
-        _check_free(host, port)
-        call_command("migrate", verbosity=0, interactive=False)
+    def handle(self, *args: Any, host: str, port: int, share_port: bool, **options: Any) -> None:
+        # With AGENT_RUNNER=scaled `manage.py work` has the turns.
+        turns_here = settings.AGENT_RUNNER == "embedded"
+        _check_free(host, port, share_port=share_port)
+        migrate()
         self._anchor = _anchor()
-        self._greet(host, port)
-        _serve(host, port, turns_here=not no_turns)
-        self.stdout.write("Stopped. Turns under way were put back; they go on at the next start.")
+        if not share_port:
+            self._greet(host, port)
+        _serve(host, port, turns_here=turns_here, share_port=share_port)
+        self.stdout.write("Stopped. Turns under way were put back; they go on at the next start." if turns_here else "Stopped.")
 
     def _greet(self, host: str, port: int) -> None:
         shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else f"[{host}]" if ":" in host else host
@@ -61,11 +66,10 @@ class Command(BaseCommand):
         self.stdout.flush()
 
 
-def _check_free(host: str, port: int) -> None:
+def _check_free(host: str, port: int, *, share_port: bool) -> None:
     if not 0 < port < 65_536:
         raise CommandError("A port is a number between 1 and 65535: make run PORT=8123")
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with _socket(host, share_port=share_port) as probe:
         try:
             probe.bind((host, port))
         except OSError as fault:
@@ -73,6 +77,20 @@ def _check_free(host: str, port: int) -> None:
                 f"Port {port} on {host} cannot be used ({fault.strerror}). "
                 f"End what is using it, or choose another: make run PORT={port + 1}"
             ) from fault
+
+
+def _socket(host: str, *, share_port: bool) -> socket.socket:
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if share_port else socket.SO_REUSEADDR, 1)
+    return made
+
+
+def _shared(host: str, port: int) -> socket.socket:
+    """A listening socket on a port that other processes listen on too: the kernel deals connections out among them."""
+    shared = _socket(host, share_port=True)
+    shared.bind((host, port))
+    shared.listen(128)
+    return shared
 
 
 def _anchor() -> sqlite3.Connection | None:
@@ -99,11 +117,14 @@ async def _model() -> str:
     return f"\n{'':21}".join(lines)
 
 
-def _serve(host: str, port: int, *, turns_here: bool) -> None:
+def _serve(host: str, port: int, *, turns_here: bool, share_port: bool) -> None:
     runner = embedded()
     loop = reactor._asyncioEventloop
+    shared = _shared(host, port) if share_port else None
 
     def ready() -> None:
+        if shared is not None:
+            shared.close()  # twisted has its own copy, and closes that one first when it ends
         if turns_here:
             loop.create_task(runner.start())
         threading.Thread(target=_warm_up, daemon=True, name="warm-up").start()
@@ -120,7 +141,11 @@ def _serve(host: str, port: int, *, turns_here: bool) -> None:
     logging.getLogger("daphne").setLevel(logging.WARNING)
     Server(
         application=application,
-        endpoints=build_endpoint_description_strings(host=host, port=port),
+        endpoints=(
+            build_endpoint_description_strings(file_descriptor=shared.fileno())
+            if shared is not None
+            else build_endpoint_description_strings(host=host, port=port)
+        ),
         signal_handlers=True,
         ready_callable=ready,
         application_close_timeout=2,
