@@ -13,6 +13,7 @@ from collections.abc import Coroutine
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from procrastinate import App, PsycopgConnector
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.jobs import Status
@@ -23,8 +24,6 @@ from chat.runner import Runner
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25  # a job whose lock became free is not notified: it is found by looking
-BEAT_SECONDS = 2.0
-SILENT_SECONDS = 6.0  # a worker silent for this long lets go of its jobs; before its turns' leases end
 PERIODIC = "periodic"  # a queue of its own: long turns must not keep it waiting
 AGAIN_SECONDS = 1.0  # after PostgreSQL was away
 
@@ -75,8 +74,9 @@ async def _fetch_from(app: App, queue: str, at_once: int) -> None:
         shutdown_graceful_timeout=0,  # jobs are cancelled at once; their turns are not, see _job
         delete_jobs="always",
         fetch_job_polling_interval=LOOK_SECONDS,
-        update_heartbeat_interval=BEAT_SECONDS,
-        stalled_worker_timeout=SILENT_SECONDS,
+        # The jobs of a silent worker are let go when the leases of its turns end.
+        update_heartbeat_interval=settings.AGENT_LEASE_SECONDS / 4,
+        stalled_worker_timeout=settings.AGENT_LEASE_SECONDS,
     )
     raise ConnectionError(f"Jobs of the queue {queue} are not fetched any more.")  # it says itself why, in the log
 
@@ -92,6 +92,6 @@ def _register(app: App, name: str, periodic: upkeep.Periodic) -> None:
 
 
 async def _deliver_missed(app: App) -> None:
-    for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=SILENT_SECONDS):
+    for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=settings.AGENT_LEASE_SECONDS):
         await app.job_manager.finish_job(job, Status.FAILED, delete_job=True)
     await in_db(jobs.deliver_missed)

@@ -8,7 +8,7 @@ import tempfile
 
 # Before Django loads: a data directory of its own, no real endpoint, a deterministic embedder.
 for name in [name for name in os.environ if name.startswith(("AGENT_", "OPENAI_"))]:
-    if name not in {"AGENT_DATABASE_URL", "AGENT_REDIS_URL"}:
+    if name not in {"AGENT_DATABASE_URL", "AGENT_REDIS_URL", "AGENT_RUNNER"}:
         del os.environ[name]
 os.environ |= {
     "AGENT_DATA_DIR": tempfile.mkdtemp(prefix="agentweb-test-"),

@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chat.tokens": ("chat.types",),
     "chat.budget": ("chat.types",),
     "chat.db": (),
-    "chat.wake": (),
+    "chat.wake": ("chat.models",),
     "chat.events": (),
     "chat.admission": (),
     # The model behind one protocol: it knows neither rows nor plans nor tools.
@@ -44,12 +44,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chat.approvals": ("chat.models", "chat.errors", "chat.tools"),
     "chat.turns": ("chat", "!chat.llm", "!chat.loop", "chat.loop.settle", *KNOWING),
     # The loop: the verbs stand on writers, tools and the model's protocol; `turn.py` calls the verbs.
-    "chat.loop": ("chat", "!chat.runner", "!chat.loop.turn", *KNOWING),
+    "chat.loop": ("chat", "!chat.runner", "!chat.worker", "!chat.loop.turn", *KNOWING),
     "chat.loop.gate": (*VALUES, "chat.tools", "chat.budget"),
     "chat.loop.assemble": (*VALUES, "chat.budget", "chat.loop.schemas", *KNOWING),
     "chat.runner": ("chat", *KNOWING),
+    "chat.worker": ("chat", *KNOWING),
     # Doors: pages, panels, sockets. They ask turns; what the loop does is none of their business.
-    "chat": ("chat", "!chat.loop", "!chat.llm", "!chat.runner", *KNOWING),
+    "chat": ("chat", "!chat.loop", "!chat.llm", "!chat.runner", "!chat.worker", *KNOWING),
     "chat.consumers": ("chat", "!chat.loop", "!chat.llm", "chat.loop.typist"),
     "chat.model_view": ("chat", "chat.llm.choose"),
     "agentweb": ("agentweb", "chat", *KNOWING),
@@ -64,6 +65,7 @@ IMPORTERS: dict[str, tuple[str, ...]] = {
     "openai": ("chat.llm.openai_api", "memory.embed"),
     "chromadb": ("memory.index",),
     "mcp": ("chat.mcp",),
+    "procrastinate": ("chat.jobs", "chat.worker"),
     "anyio": ("chat.mcp",),  # the streams that mcp speaks over
     "sesame": ("chat.sign_in", "agentweb.sign_in_links"),
     "trafilatura": ("chat.tools.fetch_page", "memory.reading"),
@@ -107,6 +109,9 @@ LATE = {
     ("chat.mcp.client", "chat.mcp.http"): "belongs to mcp",
     ("chat.apps", "chat.redact"): "Django: apps must be loaded first",
     ("chat.apps", "chat.checks"): "Django: apps must be loaded first",
+    ("chat.apps", "chat.jobs"): "the job queue is there with PostgreSQL only",
+    ("chat.apps", "chat.wake"): "Django: apps must be loaded first",
+    ("agentweb.management.commands.work", "chat.worker"): "the job queue is there with PostgreSQL only",
 }
 
 # Table -> its one writer. A second module stands here only with what it may do.

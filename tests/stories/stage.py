@@ -38,8 +38,7 @@ class Stage:
 
     async def __aenter__(self) -> Self:
         self.conversation = await in_db(conversations.create, self.user)
-        self.runner = Runner(self.llm)
-        await self.runner.start()
+        await self.start_runner()
         self.socket = await self.open_page()
         self.reader = asyncio.create_task(self._read())
         return self
@@ -50,6 +49,11 @@ class Stage:
             await self.reader
         await self.socket.disconnect()
         await self.runner.stop()
+
+    async def start_runner(self, llm: ScriptedLLM | None = None) -> None:
+        """The runner that the settings name; after `runner.stop()`, another one."""
+        self.runner = runner_class()(llm or self.llm)
+        await self.runner.start()
 
     async def open_page(self, conversation_id: UUID | None = None) -> WebsocketCommunicator:
         cookie = await in_db(_cookie, self.user)
@@ -118,6 +122,14 @@ class Stage:
     def typed(self) -> str:
         """What streamed onto the page."""
         return "".join(event["text"] for event in self.events if event["type"] == "delta")
+
+
+def runner_class() -> type[Runner]:
+    if settings.AGENT_RUNNER == "embedded":
+        return Runner
+    from chat.worker import Worker  # needs the job queue, which only PostgreSQL has
+
+    return Worker
 
 
 def _cookie(user: User) -> str:

@@ -8,6 +8,7 @@ import json
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.utils import timezone
 
 from chat import approvals, turns
@@ -15,7 +16,6 @@ from chat.db import in_db
 from chat.errors import Refused
 from chat.llm.scripted import ScriptedLLM, call, fault
 from chat.models import Approval, Message, ToolCall, Turn
-from chat.runner import Runner
 from tests.stories.scripts import finish, plan
 from tests.stories.stage import Stage
 
@@ -158,8 +158,7 @@ async def test_a_write_cut_off_by_a_crash_is_unknown_and_the_person_decides(alic
         await stage.runner.stop()
         await stage.decide(approval, grant=True)
         await in_db(_crash_in_the_write, turn, approval)
-        stage.runner = Runner(stage.llm)
-        await stage.runner.start()
+        await stage.start_runner()
         unknown = await stage.row(lambda: ToolCall.objects.filter(turn=turn, status="unknown").first(), turn)
         await stage.until(turn, Turn.Status.WAITING_APPROVAL)
         assert not (stage.workspace() / "a.txt").exists()
@@ -170,7 +169,8 @@ async def test_a_write_cut_off_by_a_crash_is_unknown_and_the_person_decides(alic
 
 def _crash_in_the_write(turn: Turn, approval: Approval) -> None:
     """The rows as a worker leaves them that died between the intent and the result."""
-    approvals.use(approval.id, approval.version)
+    with transaction.atomic():
+        approvals.use(approval.id, approval.version)
     ToolCall.objects.filter(turn=turn, tool="write_file").update(status="running")
     Turn.objects.filter(id=turn.id).update(status="running", owner="dead", lease_until=timezone.now())
 
@@ -181,8 +181,7 @@ async def test_a_turn_that_crashed_its_worker_three_times_is_parked(alice: User)
         turn = await stage.say("hello")
         dead = {"status": "running", "owner": "dead", "crashes": 2, "lease_until": timezone.now()}
         await in_db(lambda: Turn.objects.filter(id=turn.id).update(**dead))
-        stage.runner = Runner(stage.llm)
-        await stage.runner.start()
+        await stage.start_runner()
         turn = await stage.ended(turn)
     assert turn.end == Turn.End.FAILED and "3 times" in turn.reason
 
@@ -193,8 +192,7 @@ async def test_a_worker_that_stops_hands_its_turn_to_the_next(alice: User) -> No
         turn = await stage.say("talk")
         await stage.row(lambda: True if stage.typed() else None)
         await stage.runner.stop()
-        stage.runner = Runner(llm)
-        await stage.runner.start()
+        await stage.start_runner()
         turn = await stage.ended(turn)
         answers = await in_db(
             lambda: list(Message.objects.filter(turn=turn, role="agent").values_list("text", flat=True))
