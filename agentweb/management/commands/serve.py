@@ -50,7 +50,9 @@ class Command(BaseCommand):
         if not share_port:
             self._greet(host, port)
         _serve(host, port, turns_here=turns_here, share_port=share_port)
-        self.stdout.write("Stopped. Turns under way were put back; they go on at the next start." if turns_here else "Stopped.")
+        self.stdout.write(
+            "Stopped. Turns under way were put back; they go on at the next start." if turns_here else "Stopped."
+        )
 
     def _greet(self, host: str, port: int) -> None:
         shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else f"[{host}]" if ":" in host else host
