@@ -35,7 +35,7 @@ async def expire_approvals() -> None:
 
 async def keep_memory() -> None:
     """Fill the index, embed anew, expire, merge, until nothing waits."""
-    while await asyncio.get_running_loop().run_in_executor(_thread(), _round):
+    while await asyncio.get_running_loop().run_in_executor(thread(), _round):
         await asyncio.sleep(BUSY_SECONDS)
 
 
@@ -53,7 +53,7 @@ async def keep(periodic: Periodic) -> None:
 
 
 @cache
-def _thread() -> ThreadPoolExecutor:
+def thread() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="memory")
 
 

@@ -3,6 +3,7 @@
 Touches: the database connections. The environment is set by tests/settings.py, before Django reads it.
 """
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -37,14 +38,24 @@ def admin(db: None) -> object:
 
 
 @pytest.fixture(autouse=True)
-def _threads_let_go_of_the_database() -> Iterator[None]:
-    """The row threads keep their connections open; a test's database is emptied after it."""
+def _threads_let_go_of_the_database(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test's database is emptied after it: what still runs in our threads is awaited first, and their connections closed."""
+    if marker := request.node.get_closest_marker("django_db"):  # set up before this one, so that it ends after it
+        request.getfixturevalue("transactional_db" if marker.kwargs.get("transaction") else "db")
     yield
     from django.db import connections
 
-    from chat.db import pool
+    from chat import db, upkeep
 
-    if pool.cache_info().currsize:
-        executor = pool()
-        for future in [executor.submit(connections.close_all) for _thread in range(executor._max_workers)]:
+    for cached in (db.pool, upkeep.thread):
+        if not cached.cache_info().currsize:
+            continue
+        executor = cached()
+        each = threading.Barrier(executor._max_workers)  # one in each thread, also in those that are busy
+
+        def close(each: threading.Barrier = each) -> None:
+            connections.close_all()
+            each.wait(30)
+
+        for future in [executor.submit(close) for _thread in range(executor._max_workers)]:
             future.result()
