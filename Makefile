@@ -10,13 +10,16 @@ export AGENT_COOKIE ?= agentweb_$(PORT)
 export UV_LINK_MODE ?= copy
 export AGENT_DATA_DIR
 
-.PHONY: help run test link lock pictures clean setup
+.PHONY: help run run-scaled test link lock pictures clean setup
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 run: .venv/.run ## Set up and serve the product (PORT=8000, AGENT_DATA_DIR=.data)
 	@exec $(PY) manage.py serve --host $(HOST) --port $(PORT)
+
+run-scaled: .venv/.run ## Serve with PostgreSQL, Redis, Chroma, two web and two worker processes
+	@HOST=$(HOST) PORT=$(PORT) exec scripts/run-scaled.sh
 
 link: .venv/.run ## Print new one-time sign-in links
 	@$(PY) manage.py signin_link --base http://$(HOST):$(PORT)
@@ -29,6 +32,7 @@ test: .venv/.dev ## Set up and run every check and test
 	$(PY) manage.py check
 	$(PY) manage.py makemigrations --check --dry-run
 	$(PY) -m pytest -q
+	scripts/with-services.sh --throwaway env AGENT_RUNNER=scaled $(PY) -m pytest -q tests/stories tests/scaled
 
 setup: .venv/.run ## Only install what the product needs
 

@@ -2,13 +2,22 @@
 # Run a command beside a PostgreSQL, a Redis and, if asked, a Chroma server of its own; stop them when it ends.
 #
 #     scripts/with-services.sh [--chroma] DIRECTORY COMMAND ...
+#     scripts/with-services.sh --throwaway COMMAND ...
 #
-# They keep what they know in DIRECTORY and listen on free ports of the loopback. The command finds them in
+# They keep what they know in DIRECTORY, or for the length of a test, and listen on free ports of the loopback. The command finds them in
 # AGENT_DATABASE_URL, AGENT_REDIS_URL and AGENT_CHROMA_URL. What is missing is installed, as root on Debian.
 set -eu
 cd "$(dirname "$0")/.."
-chroma=""
-if [ "$1" = --chroma ]; then chroma=yes; shift; fi
+chroma="" throwaway="" options=""
+case "$1" in
+--chroma) chroma=yes; shift ;;
+--throwaway)
+    shift
+    throwaway=$(mktemp -d)
+    set -- "$throwaway" "$@"
+    options="-c fsync=off -c full_page_writes=off" # nothing of it has to outlive a power cut
+    ;;
+esac
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
 shift
@@ -37,11 +46,11 @@ PATH="$(pg_bin):$PATH"
 # PostgreSQL refuses to run as root: then the user that its package made runs it.
 as_pg() { if [ "$(id -u)" = 0 ]; then setpriv --reuid=postgres --regid=postgres --init-groups "$@"; else "$@"; fi; }
 pg=$dir/postgres
+password=$dir/postgres_password
 if [ "$(id -u)" = 0 ]; then
     chmod o+x "$dir"
     # A folder that this user cannot reach, such as one below /root: then a folder of the user's own.
     (cd / && as_pg test -x "$dir") || pg=/var/lib/postgresql/agentweb-$(printf %s "$dir" | cksum | cut -d' ' -f1)
-    [ -d "$pg" ] || install -d -m 700 -o postgres -g postgres "$pg"
 fi
 free_port() { .venv/bin/python -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 log() { # what a server that did not start has said
@@ -57,19 +66,28 @@ finish() {
     [ -z "$chroma_pid" ] || kill "$chroma_pid" 2>/dev/null || :
     [ -z "$redis_pid" ] || kill "$redis_pid" 2>/dev/null || :
     (cd / && as_pg pg_ctl -D "$pg" -m fast -w stop) >/dev/null 2>&1 || :
+    [ -z "$throwaway" ] || rm -rf "$throwaway" "$pg"
 }
 trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-[ -f "$pg/PG_VERSION" ] || (cd / && as_pg initdb -D "$pg" -U agentweb -A trust -E UTF8 --locale=C.UTF-8 --no-instructions >/dev/null)
+if [ ! -f "$pg/PG_VERSION" ]; then
+    if [ "$(id -u)" = 0 ]; then install -d -m 700 -o postgres -g postgres "$pg"; else install -d -m 700 "$pg"; fi
+    (umask 077 && .venv/bin/python -c 'import secrets; print(secrets.token_urlsafe(24))' >"$password")
+    # The password goes in by a pipe of that user's own: the file is for the owner of the data directory alone.
+    (cd / && as_pg sh -c 'cat | initdb -D "$0" -U agentweb -A scram-sha-256 --pwfile=/dev/stdin -E UTF8 --locale=C.UTF-8 \
+        --no-instructions' "$pg") <"$password" >/dev/null
+fi
+PGPASSWORD=$(cat "$password")
+export PGPASSWORD
 port=$(free_port)
-# TCP of the loopback alone, no socket in a shared folder. Whoever may log in to this machine may reach it.
-(cd / && as_pg pg_ctl -D "$pg" -w -t 60 -l "$pg/server.log" -o "-h 127.0.0.1 -p $port -c unix_socket_directories='' -c max_connections=200" start) >/dev/null ||
-    log PostgreSQL "$pg/server.log"
-as_pg psql -h 127.0.0.1 -p "$port" -U agentweb -d postgres -tAc "SELECT 1 FROM pg_database WHERE datname = 'agentweb'" | grep -q 1 ||
-    as_pg createdb -h 127.0.0.1 -p "$port" -U agentweb agentweb
-export AGENT_DATABASE_URL="postgresql://agentweb@127.0.0.1:$port/agentweb"
+# TCP of the loopback alone, no socket in a shared folder.
+options="-h 127.0.0.1 -p $port -c unix_socket_directories='' -c max_connections=200 $options"
+(cd / && as_pg pg_ctl -D "$pg" -w -t 60 -l "$pg/server.log" -o "$options" start) >/dev/null || log PostgreSQL "$pg/server.log"
+database() { "$1" -h 127.0.0.1 -p "$port" -U agentweb "$2" ${3:+"$3" "$4"}; }
+database psql postgres -tAc "SELECT 1 FROM pg_database WHERE datname = 'agentweb'" | grep -q 1 || database createdb agentweb
+export AGENT_DATABASE_URL="postgresql://agentweb:$PGPASSWORD@127.0.0.1:$port/agentweb"
 
 port=$(free_port)
 setsid redis-server --bind 127.0.0.1 --port "$port" --save "" --appendonly no --dir "$dir" >"$dir/redis.log" 2>&1 &

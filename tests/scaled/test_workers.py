@@ -25,7 +25,7 @@ from chat.db import in_db
 from chat.llm.scripted import ScriptedLLM, call
 from chat.models import Iteration, Message, ToolCall, Turn
 from tests.stories.scripts import finish, plan
-from tests.stories.stage import Stage
+from tests.stories.stage import Stage, describe
 from tests.support.endpoint import Endpoint, playing
 
 if not (settings.AGENT_DATABASE_URL and settings.AGENT_REDIS_URL):
@@ -58,7 +58,6 @@ class WorkerProcess:
             "AGENT_RUNNER": "scaled",
             "AGENT_EMBEDDER": "hashed",
             "AGENT_LEARN_BY_MODEL": "0",
-            "AGENT_LEASE_SECONDS": "3",
             "OPENAI_BASE_URL": endpoint.url,
             "OPENAI_API_KEY": "none",
             "AGENT_MODEL": "played",
@@ -90,9 +89,9 @@ class Sums:
 
     def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
         seen = json.dumps(body["messages"])
-        if "the first sum" not in seen:
-            return plan(*((f"Work out the {nth} sum", "calculate") for nth in ("first", "second", "third")))
         left = [text for text in SUMS if text not in seen]
+        if not any(tool["function"]["name"] == "calculate" for tool in body["tools"]) and left:
+            return plan(*((f"Work out the {nth} sum", "calculate") for nth in ("first", "second", "third")))
         if len(left) == 2 and not self.held.is_set():
             self.held.set()
             self.go.wait(PATIENCE)
@@ -143,7 +142,7 @@ def began(user: User) -> Turn:
 
 def check_that_nothing_was_done_twice(turn: Turn) -> None:
     numbers = list(Iteration.objects.filter(turn=turn).order_by("number").values_list("number", flat=True))
-    assert numbers == [1, 2, 3, 4, 5]
+    assert numbers == [1, 2, 3, 4, 5], describe(turn)
     asked = list(ToolCall.objects.filter(turn=turn, tool="calculate").order_by("iteration__number"))
     assert [each.args["expression"] for each in asked] == list(SUMS)
     assert Message.objects.filter(turn=turn, role="agent").count() == 1
@@ -161,7 +160,7 @@ def test_a_worker_is_killed_and_another_goes_on_where_it_stood(
     wait(lambda: Turn.objects.get(id=turn.id).status == Turn.Status.ENDED)
     turn.refresh_from_db()
     assert (turn.end, turn.crashes) == (Turn.End.FINISHED, 1), second.log.read_text()
-    assert time.monotonic() - killed < 20
+    assert time.monotonic() - killed < 40  # its lease is 8 s
     check_that_nothing_was_done_twice(turn)
     assert len(endpoint.asked) == 6  # the one call that was cut off was made again
 
