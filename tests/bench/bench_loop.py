@@ -1,17 +1,19 @@
-"""What the loop costs beside the endpoint: milliseconds, queries and bytes written per iteration, time to first token.
+"""What the loop costs beside the endpoint: a turn against a hand loop, its parts, long conversations, many memories.
 
-    python -m tests.bench.bench_loop
+    python -m tests.bench.bench_loop [--parts] [--long] [--first-token] [--rounds 5]
 
-scripted endpoint without delay -> printed figures.  Touches: a data directory of its own, thrown away afterwards.
+an endpoint over HTTP without delay -> printed figures.  Touches: a data directory of its own, thrown away afterwards;
+the database of AGENT_DATABASE_URL, where that is set.
 
-raw: a hand loop on the same wire through the openai client, appending everything, without any row. Compare figures
-within one run: the machine's other work is in all of them.
+raw: a hand loop on `AsyncOpenAI` that appends everything and stores nothing, against the same endpoint, in the same
+process, round by round with ours. Compare figures within one run: the machine's other work is in all of them.
 """
 
+import argparse
 import asyncio
 import json
 import os
-import re
+import random
 import statistics
 import tempfile
 import time
@@ -23,6 +25,7 @@ os.environ |= {
     "AGENT_DATA_DIR": tempfile.mkdtemp(prefix="agentweb-bench-"),
     "AGENT_EMBEDDER": os.environ.get("AGENT_EMBEDDER", "use"),
     "AGENT_MODEL": "demo",
+    "AGENT_LEARN_BY_MODEL": "0",
     "AGENT_MAX_ITERATIONS": "200",
     "AGENT_MAX_TOKENS": "10000000",
     "AGENT_STEP_ITERATIONS": "200",
@@ -38,20 +41,31 @@ django.setup()
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.db import connection, reset_queries
+from django.db import connection
+from openai import AsyncOpenAI
 
 from chat.db import in_db
 from chat.llm.base import Request
+from chat.llm.openai_api import OpenAILLM
 from chat.llm.scripted import ScriptedLLM, call
-from chat.models import Iteration, Turn
-from tests.stories.scripts import finish, kept_prefix, plan
+from chat.models import Conversation, Message, Turn
+from tests.bench import endpoint, parts
+from tests.bench.memories import fill
+from tests.stories.scripts import finish, plan
 from tests.stories.stage import Stage
 
-CITY = "Xi'an"
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "calculate",
+        "description": "Work out an arithmetic expression.",
+        "parameters": {"type": "object", "properties": {"expression": {"type": "string"}}, "required": ["expression"]},
+    },
+}
 
 
 def script(calls: int) -> list[Any]:
-    """A plan of up to eight steps; each call reads another day, so that no two are the same."""
+    """A plan of up to seven steps; no two calls are the same."""
     titles = [(f"Read part {n}", "calculate") for n in range(1, 8)]
     sums = [call("calculate", expression=f"{n} + {n}") for n in range(7)]
     share = -(-max(0, calls - 7) // 7) or 1  # a step keeps what it has so far in one slot
@@ -60,39 +74,185 @@ def script(calls: int) -> list[Any]:
     return [plan(*titles), *islice(steps, calls), finish("It is done.")]
 
 
-async def turn(user: User, calls: int) -> tuple[float, Turn, list[int], ScriptedLLM]:
-    llm = ScriptedLLM(script(calls))
-    async with Stage(user, llm) as stage:
+class Page(Stage):
+    """A page that waits for what it is told, and never asks: polling would be in the figures."""
+
+    def __init__(self, user: User, llm: Any) -> None:
+        super().__init__(user, llm)
+        self.news = asyncio.Event()
+
+    async def _read(self) -> None:
+        while True:
+            self.events.append(await self.socket.receive_json_from(timeout=3_600))
+            self.news.set()
+
+    async def turn(self, text: str) -> tuple[float, Turn]:
+        """Seconds from sending the message until the page is told that the turn has ended."""
+        seen = len(self.events)
         started = time.perf_counter()
-        ended = await stage.ended(await stage.say(f"Read {calls} parts"))
-        seconds = time.perf_counter() - started
-        numbers = await in_db(lambda: list(Iteration.objects.filter(turn=ended).values_list("own_ms", flat=True)))
-    return seconds, ended, numbers, llm
+        await self.socket.send_json_to({"type": "say", "text": text, "id": os.urandom(8).hex()})
+        turn_id = (await self._told(seen, lambda event: event["type"] == "said"))["turn"]
+        while True:
+            seen = len(self.events)
+            ended = await in_db(Turn.objects.filter(id=turn_id, status="ended").first)
+            if ended is not None:
+                return time.perf_counter() - started, ended
+            await self._told(seen, lambda event: "conversations-changed" in event.get("changed", ()))
+
+    async def _told(self, seen: int, fits: Any) -> Any:
+        while True:
+            self.news.clear()
+            found = next((event for event in self.events[seen:] if fits(event)), None)
+            if found is not None:
+                return found
+            await asyncio.wait_for(self.news.wait(), 60)
 
 
-async def raw(calls: int) -> float:
-    """The floor: ask, append, ask again."""
-    llm = ScriptedLLM(script(calls))
-    messages: list[dict[str, Any]] = [{"role": "system", "content": "x"}, {"role": "user", "content": "Read"}]
-    tool = {"type": "function", "function": {"name": "calculate", "parameters": {"type": "object", "properties": {}}}}
-    started = time.perf_counter()
-    for _call in range(calls + 2):
-        reply = await llm.reply(Request(messages=tuple(messages), tools=(tool,), must_call=True, max_tokens=500))
-        made = reply.calls[0]
-        messages += [
-            {
-                "role": "assistant",
-                "content": "",
-                "tool_calls": [
-                    {"id": made.id, "type": "function", "function": {"name": made.name, "arguments": made.arguments}}
-                ],
-            },
-            {"role": "tool", "tool_call_id": made.id, "content": "12"},
-        ]
-    return time.perf_counter() - started
+class Bench:
+    """Both loops against one endpoint."""
+
+    def __init__(self, base_url: str, user: User) -> None:
+        self.base_url, self.user = base_url, user
+        self.llm = OpenAILLM(base_url=f"{base_url}/ours/v1", model="bench", wire="native")
+        self.client = AsyncOpenAI(base_url=f"{base_url}/raw/v1", api_key="none", max_retries=0)
+
+    async def play(self, label: str, replies: list[Any]) -> int:
+        return await asyncio.to_thread(endpoint.play, self.base_url, label, replies)
+
+    def page(self) -> Page:
+        return Page(self.user, self.llm)
+
+    async def ours(self, page: Page, calls: int) -> tuple[float, Turn]:
+        await self.play("ours", script(calls))
+        return await page.turn(f"Read {calls} parts")
+
+    async def raw(self, calls: int, messages: list[Any] | None = None, *, stream: bool = False) -> float:
+        """The floor: ask, append, ask again. `messages` grows."""
+        messages = [] if messages is None else messages
+        ask = self._streamed if stream else self._whole
+        await self.play("raw", [*(call("calculate", expression=f"{n} + {n}") for n in range(calls)), "It is done."])
+        started = time.perf_counter()
+        messages.append({"role": "user", "content": f"Read {calls} parts"})
+        while True:
+            text, made = await ask(messages)
+            if not made:
+                messages.append({"role": "assistant", "content": text})
+                return time.perf_counter() - started
+            told = [{"id": i, "type": "function", "function": {"name": n, "arguments": a}} for i, n, a in made]
+            messages.append({"role": "assistant", "content": "", "tool_calls": told})
+            for id_, _name, arguments in made:
+                said = f"{json.loads(arguments)['expression']} = 12"
+                messages.append({"role": "tool", "tool_call_id": id_, "content": said})
+
+    async def _whole(self, messages: list[Any]) -> tuple[str, list[tuple[str, str, str]]]:
+        reply = await self.client.chat.completions.create(model="bench", messages=messages, tools=[TOOL])  # type: ignore[list-item]
+        message = reply.choices[0].message
+        made = [(c.id, c.function.name, c.function.arguments) for c in message.tool_calls or () if c.type == "function"]
+        return message.content or "", made
+
+    async def _streamed(self, messages: list[Any]) -> tuple[str, list[tuple[str, str, str]]]:
+        text, made = "", []
+        stream = await self.client.chat.completions.create(model="bench", messages=messages, tools=[TOOL], stream=True)  # type: ignore[list-item]
+        async for chunk in stream:
+            delta = chunk.choices[0].delta
+            text += delta.content or ""
+            made += [(c.id, c.function.name, c.function.arguments) for c in delta.tool_calls or () if c.function]
+        return text, made
 
 
-async def first_token(user: User) -> tuple[float, float]:
+# ---- tables ----
+
+
+async def turns(bench: Bench, rounds: int) -> None:
+    """A turn of N calls: the plan, N calls, the answer; the hand loop needs no plan."""
+    print(
+        "| calls in the turn | ms a turn | raw | times raw | raw, streamed | ms per iteration | queries | KB written per iteration | prompt tokens | raw |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for calls in (10, 30):
+        times, floors, streamed = [], [], []
+        for _round in range(rounds):
+            floors.append(await bench.raw(calls))
+            async with bench.page() as page:
+                seconds, ended = await bench.ours(page, calls)
+            times.append(seconds)
+            streamed.append(await bench.raw(calls, stream=True))
+        tokens, floor_tokens = await bench.play("ours", []), await bench.play("raw", [])
+        async with bench.page() as page:
+            before = await in_db(size)
+            with parts.counting() as tally:
+                _seconds, ended = await bench.ours(page, calls)
+            kilobytes = (await in_db(size) - before) / 1024 / ended.iterations_used
+        ours, floor = statistics.median(times) * 1000, statistics.median(floors) * 1000
+        print(
+            f"| {calls} | {ours:.0f} | {floor:.0f} | {ours / floor:.1f} | {statistics.median(streamed) * 1000:.0f} | "
+            f"{ours / ended.iterations_used:.1f} | {tally.all_queries():.1f} | {kilobytes:.1f} | {tokens:,} | {floor_tokens:,} |",
+            flush=True,
+        )
+
+
+async def table_of_parts(bench: Bench, rounds: int) -> None:
+    print("\n| part of an iteration | ms | queries |\n|---|---|---|")
+    async with bench.page() as page:
+        await bench.ours(page, 10)
+        with parts.counting() as tally:
+            for _round in range(rounds):
+                await bench.ours(page, 10)
+    for name, ms, queries in tally.rows():
+        print(f"| {name} | {ms:.2f} | {queries:.1f} |", flush=True)
+    print(
+        f"| all of an iteration | {sum(ms for name, ms, _queries in tally.rows() if name in parts.VERBS):.2f} | {tally.all_queries():.1f} |"
+    )
+    if os.environ.get("SHOW_SQL"):
+        for name, sql in tally.texts[len(tally.texts) // 2 :][:80]:
+            print(f"{name:9} {sql[:400]}")
+
+
+async def growth(bench: Bench) -> None:
+    """What must not grow: turns of one conversation, its messages, the person's memories."""
+    print("\n| ten turns of ten calls, ms | ours | raw |\n|---|---|---|")
+    messages: list[Any] = []
+    async with bench.page() as page:
+        pairs = [((await bench.ours(page, 10))[0], await bench.raw(10, messages)) for _turn in range(10)]
+        for number in (1, 2, 5, 10):
+            print(f"| turn {number} | {pairs[number - 1][0] * 1000:.0f} | {pairs[number - 1][1] * 1000:.0f} |")
+        print(
+            f"| turn 10 against turn 1 | {pairs[9][0] / pairs[0][0]:.2f} | {pairs[9][1] / pairs[0][1]:.2f} |",
+            flush=True,
+        )
+    print("\n| a turn of ten calls, ms | time | queries per iteration |\n|---|---|---|")
+    await measured(bench, "a new conversation")
+    await measured(bench, "after 500 messages", said=500)
+    await in_db(fill, bench.user, 10_000, random.Random(7))
+    await measured(bench, "10,000 memories")
+    await measured(bench, "10,000 memories, after 500 messages", said=500)
+
+
+async def measured(bench: Bench, what: str, *, said: int = 0) -> None:
+    async with bench.page() as page:
+        await in_db(talk, page.conversation, said)
+        await bench.ours(page, 10)
+        times = [(await bench.ours(page, 10))[0] for _round in range(5)]
+        with parts.counting() as tally:
+            await bench.ours(page, 10)
+    print(f"| {what} | {statistics.median(times) * 1000:.0f} | {tally.all_queries():.1f} |", flush=True)
+
+
+def talk(conversation: Conversation, messages: int) -> None:
+    """Earlier turns of two messages each."""
+    rows = [
+        Turn(conversation=conversation, number=number, goal=f"Question {number}", status="ended", end="finished")
+        for number in range(1, messages // 2 + 1)
+    ]
+    Turn.objects.bulk_create(rows)
+    Message.objects.bulk_create(
+        Message(conversation=conversation, turn=row, role=role, text=f"{role} {row.number}: " + "some words " * 20)
+        for row in rows
+        for role in ("user", "agent")
+    )
+
+
+async def first_token(user: User) -> None:
     """Milliseconds to the first typed text: on the page by websocket, and from the endpoint directly."""
     words = "word " * 200
     llm = ScriptedLLM(cycle([finish(words)]), delay=0.002)
@@ -120,99 +280,44 @@ async def first_token(user: User) -> tuple[float, float]:
                 on_call=seen_call,
             )
             direct.append(await first)
-    return statistics.median(over_ws), statistics.median(direct)
-
-
-def quarter(llm: ScriptedLLM) -> int:
-    """Prompt tokens of all requests, counted as the figures for append-everything loops were: characters / 4."""
-    total = 0
-    for body in llm.requests:
-        chars = len(json.dumps(body.get("tools", []), ensure_ascii=False, separators=(",", ":")))
-        for message in body["messages"]:
-            made = message.get("tool_calls") or []
-            chars += len(message.get("content") or "")
-            chars += sum(len(c["function"]["name"]) + len(c["function"]["arguments"]) for c in made)
-        total += chars // 4 + 4 * len(body["messages"])
-    return total
-
-
-def prefixes(llm: ScriptedLLM) -> list[float]:
-    """Of each request that goes on with the step of the one before: the share of that one it begins with."""
-    texts = [_written(body) for body in llm.requests]
-    steps = [re.findall(r"Now do step (\d+)", text) for text in texts]
-    return [
-        kept_prefix(before, after)
-        for before, after, step, same in zip(texts, texts[1:], steps, steps[1:], strict=False)
-        if step and step == same
-    ]
-
-
-def _written(body: dict[str, Any]) -> str:
-    """A request in the order in which chat templates lay it out; the same text is the same tokens."""
-    system, *rest = body["messages"]
-    said = [json.dumps({**one, "tool_calls": one.get("tool_calls") or []}, ensure_ascii=False) for one in rest]
-    return "\n".join([system["content"], json.dumps(body.get("tools", []), ensure_ascii=False), *said])
+    ours, theirs = statistics.median(over_ws), statistics.median(direct)
+    print(f"\nFirst token: {ours:.1f} ms on the page by websocket, {theirs:.1f} ms from the endpoint directly.")
 
 
 def size() -> int:
-    return sum(path.stat().st_size for path in Path(settings.AGENT_DATA_DIR).glob("agentweb.sqlite3*"))
-
-
-async def main() -> None:
-    await in_db(call_command, "migrate", verbosity=0)
-    user = await in_db(User.objects.create_user, "bench")
-    await turn(user, 3)
-    await raw(3)
-    print(
-        "| calls in the turn | ms per iteration | raw loop | times raw | queries per iteration | KB written per iteration |"
-    )
-    print("|---|---|---|---|---|---|")
-    for calls in (10, 30):
-        times, floors = [], []
-        for _round in range(3):
-            floors.append(await raw(calls) / (calls + 2))
-            seconds, ended, _own, llm = await turn(user, calls)
-            times.append(seconds / ended.iterations_used)
-        await in_db(_checkpoint)
-        before = size()
-        await in_db(_count)
-        seconds, ended, _own, llm = await turn(user, calls)
-        queries = await in_db(lambda: len(connection.queries_log)) / ended.iterations_used
-        await in_db(_checkpoint)
-        kilobytes = (size() - before) / 1024 / ended.iterations_used
-        ours, floor = statistics.median(times) * 1000, statistics.median(floors) * 1000
-        print(
-            f"| {calls} | {ours:.1f} | {floor:.1f} | {ours / floor:.1f} | {queries:.0f} | {kilobytes:.1f} |",
-            flush=True,
-        )
-    await in_db(setattr, connection, "force_debug_cursor", False)
-    print(
-        "\n| calls in the turn | prompt tokens | a request | append-everything | prefix kept within a step, least and median |"
-    )
-    print("|---|---|---|---|---|")
-    for calls in (10, 20, 30, 40):
-        stranger = await in_db(User.objects.create_user, f"bench-{calls}")  # of whom nothing is remembered
-        _seconds, _ended, _own, llm = await turn(stranger, calls)
-        tokens, kept = quarter(llm), prefixes(llm)
-        peers = {10: "4,263", 30: "28,895"}.get(calls, "")
-        print(
-            f"| {calls} | {tokens:,} | {tokens / len(llm.requests):.0f} | {peers} | {min(kept):.0%}, {statistics.median(kept):.0%} |",
-            flush=True,
-        )
-    over_ws, direct = await first_token(user)
-    print(f"\nFirst token: {over_ws:.1f} ms on the page by websocket, {direct:.1f} ms from the endpoint directly.")
-
-
-def _checkpoint() -> None:
+    """Bytes of the database, all of it on its disk."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return sum(path.stat().st_size for path in Path(settings.AGENT_DATA_DIR).glob("agentweb.sqlite3*"))
     with connection.cursor() as cursor:
-        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        cursor.execute("SELECT pg_database_size(current_database())")
+        return int(cursor.fetchone()[0])
 
 
-def _count() -> None:
-    connection.force_debug_cursor = True
-    connection.queries_log.clear()
-    reset_queries()
+async def main(chosen: argparse.Namespace) -> None:
+    await in_db(call_command, "migrate", verbosity=0)
+    user = await in_db(User.objects.create_user, f"bench-{os.getpid()}")
+    with endpoint.serving() as base_url:
+        bench = Bench(base_url, user)
+        await bench.raw(3)  # the first call of a process loads what later ones have
+        async with bench.page() as page:
+            await bench.ours(page, 3)
+        print(f"{connection.vendor}, embedder {settings.AGENT_EMBEDDER}\n")
+        await turns(bench, chosen.rounds)
+        if chosen.parts:
+            await table_of_parts(bench, chosen.rounds)
+        if chosen.long:
+            await growth(bench)
+        if chosen.first_token:
+            await first_token(user)
+        await bench.client.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    given.add_argument("--parts", action="store_true", help="the verbs of the loop, each with its queries")
+    given.add_argument("--long", action="store_true", help="ten turns, 500 messages, 10,000 memories")
+    given.add_argument("--first-token", action="store_true")
+    given.add_argument("--rounds", type=int, default=5)
+    asyncio.run(main(given.parse_args()))
