@@ -5,11 +5,12 @@ Touches: nothing (pure).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
 from memory.types import Recall, SlotView
-from planning.types import ConditionView, PlanView, StepView
+from planning.types import CheckView, ConditionView, PlanView, StepView
 
 Json = dict[str, Any]
 
@@ -60,12 +61,13 @@ class CallView:
     tool: str
     tier: str
     status: str
-    args: Mapping[str, Any]
+    args: Mapping[str, Any]  # the effective ones, once they are known
     digest: str
     result: Any
     text: str  # as the model reads it
     summary: str
     error: Mapping[str, Any] | None
+    proposed: Mapping[str, Any] = field(default_factory=dict)  # as the model gave them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,9 @@ class Snapshot:
     plain_text_before: bool  # the model has already been told once that plain text is no end
     today: str  # ISO date with weekday, for the prompt
     notice: str = ""  # recall was degraded: said to the person
+    calls: tuple[CallView, ...] = ()  # the last calls of the turn, more of them than the model or the gates look at
+    epoch: int = 0  # of the person's memory; it moves when words are forgotten, wherever they stand
+    fresh: tuple[str, ...] = ()  # the memories shown now that the iteration before was not shown
     kept_plans: tuple[str, ...] = ()  # before a plan: plans the person kept from similar tasks, a line each
 
 
@@ -169,6 +174,8 @@ class Call:
     fault: str = ""  # why it cannot run (bad JSON, unknown tool); told to the model
     id: UUID | None = None
     status: str = "intended"
+    effective: Mapping[str, Any] | None = None  # may run, with these arguments; None: act has to ask
+    notes: tuple[str, ...] = ()  # harmless slips that were normalised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +188,9 @@ class Decision:
     context: Context | None = None
     model_ms: int = 0
     iteration_id: int = 0  # set by intend
+    started_at: datetime | None = None  # of the iteration's row
+    notes: tuple[str, ...] = ()  # what stands there already
+    paused: bool = False  # the iteration has ended once, by waiting for the person
 
 
 # ---- what came of it ---------------------------------------------------------------------------
@@ -201,12 +211,38 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What the rows say once the results are in: the evidence, and the plan as it is by then."""
+
+    calls: tuple[CallView, ...]  # of the turn, oldest first
+    plan: PlanView | None
+    slots: tuple[SlotView, ...]
+    conditions: tuple[ConditionView, ...]
+    thought: str = ""  # what the model said beside its calls
+    tool_ms: int = 0  # that this iteration's tools took
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """A condition's answer."""
+
+    key: str
+    status: Literal["yes", "no"]
+    quote: str
+    how: Literal["code", "model"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What the checks say of the step in focus, and what follows for the turn."""
 
-    step_key: str = ""
+    judged: bool = False  # the step's checks were looked at
+    checks: tuple[CheckView, ...] = ()  # those that were, with what they say now
     step_done: bool = False
-    plan_done: bool = False
+    found: str = ""  # by the step, in one line
+    attempt: str | None = None  # the step's try failed: why
+    step_failed: str = ""  # the step as a whole did: why
+    decided: tuple[Decided, ...] = ()  # conditions
     replan: str = ""  # a reason to revise the plan
     answer: Json | None = None  # a finish that was accepted: {"answer", "sources", "open_points"}
     question: str = ""  # ask_user
@@ -215,6 +251,17 @@ class Verdict:
     faults: tuple[str, ...] = ()  # what the model must be told in the next iteration
     notes: tuple[str, ...] = ()  # what the person is shown
     use: TokenUse = field(default_factory=TokenUse)  # model calls made to judge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """The iteration before, as it was written down: what the next one need not read again."""
+
+    snapshot: Snapshot
+    calls: tuple[CallView, ...]
+    plan: PlanView | None  # as its rows are now; None: they must be read
+    conditions: tuple[ConditionView, ...]
+    changes: Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,13 +38,15 @@ def recall(
     floor: float,
     unasked: bool = True,
     vector: Vectors | None = None,
+    state: UserMemory | None = None,
 ) -> Recalled:
     """Bring back what fits the question. Never raises for an index or embedder that cannot be used.
 
     `unasked`: nobody searched; what is pinned comes along, and a kind may hold back what the question does not call for.
+    `state`: as `known` has just read it.
     """
     started = time.perf_counter()
-    state = UserMemory.objects.filter(user_id=user_id).first()
+    state = state or known(user_id)
     if state is None:  # nothing has ever been written for this person
         return Recalled()
     notices: list[str] = []
@@ -68,6 +70,11 @@ def recall(
     recalls = _fates(rows, {hit.id: hit for hit in hits}, limit, least, unasked, held_back)
     ms = (time.perf_counter() - started) * 1000
     return Recalled(recalls=tuple(recalls[: max(KEPT, limit)]), notice=" ".join(notices), ms=ms)
+
+
+def known(user_id: int) -> UserMemory | None:
+    """How far the person's memory has come: its revision moves with every change, its epoch with every forgetting."""
+    return UserMemory.objects.filter(user_id=user_id).first()
 
 
 def count_recalled(user_id: int, ids: Iterable[str | UUID]) -> None:

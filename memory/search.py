@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from uuid import UUID
 
 import numpy as np
@@ -51,12 +52,20 @@ def vector_of(query: str, given: Vectors | None, notices: list[str]) -> tuple[Ve
     try:
         maker = embedder()
         if given is None and query.strip():
-            given = maker.embed_queries([query])[0]
+            given = _vector(query, maker.key)
         return given, maker.key
     except EmbedderDown as fault:
         log.warning("Recall by words alone: %s", fault)
         notices.append(_("Memories were searched by their words only: the embedder cannot be used now."))
         return None, ""
+
+
+@lru_cache(maxsize=256)
+def _vector(query: str, key: str) -> Vectors:
+    """Of a question: a step asks the same one in each of its iterations. key: of the embedder, whichever that is now."""
+    vector: Vectors = embedder().embed_queries([query])[0]
+    vector.flags.writeable = False
+    return vector
 
 
 def hits(

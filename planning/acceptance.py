@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -154,18 +155,27 @@ def _matches(tool: str, schema: Mapping[str, Any], evidence: Sequence[Evidence])
 
 
 def _mismatch(result: Any, schema: Mapping[str, Any]) -> str:
-    """What does not fit, in words; empty: it fits. The check's own schema never reaches out for another one."""
-    if "$ref" in json.dumps(schema, default=str):
+    """What does not fit, in words; empty: it fits."""
+    validator = _validator(json.dumps(schema, default=str))
+    if validator is None:
         return _("the check itself is broken: its schema is not valid")
-    try:
-        jsonschema.Draft202012Validator.check_schema(dict(schema))
-        error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(dict(schema)).iter_errors(result))
-    except jsonschema.SchemaError:
-        return _("the check itself is broken: its schema is not valid")
+    error = jsonschema.exceptions.best_match(validator.iter_errors(result))
     if error is None:
         return ""
     where = ".".join(map(str, error.absolute_path))
     return f"{where} {error.message}".strip()[:160]
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: str) -> jsonschema.Draft202012Validator | None:
+    """None: the schema is not valid, or would reach out for another one. To look takes longer than to validate."""
+    if "$ref" in schema:
+        return None
+    try:
+        jsonschema.Draft202012Validator.check_schema(json.loads(schema))
+    except jsonschema.SchemaError:
+        return None
+    return jsonschema.Draft202012Validator(json.loads(schema))
 
 
 def _read(result: Any, schema: Mapping[str, Any]) -> Any:

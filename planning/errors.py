@@ -18,7 +18,3 @@ class StaleRevision(Exception):
     def __init__(self, current: int) -> None:
         super().__init__(f"The plan is at revision {current} now.")
         self.current = current
-
-
-class NotDone(Exception):
-    """A step may only be done when all its checks have passed."""

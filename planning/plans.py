@@ -14,13 +14,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
 from planning import edits, slips, views, words
 from planning.diff import diff, identity
 from planning.drafts import CheckDraft, PlanDraft, StepDraft, waits_for
-from planning.errors import NotDone, PlanRefused, StaleRevision
+from planning.errors import PlanRefused, StaleRevision
 from planning.faults import MAX_TITLE, faults, is_same
 from planning.models import AcceptanceCheck, Condition, Plan, Step
 from planning.types import CheckView, PlanView, StepView, ToolFacts
@@ -146,22 +146,35 @@ def revisions(turn_id: UUID) -> int:
 # ---- moving steps ---------------------------------------------------------------------------------------------
 
 
-@transaction.atomic
 def next_step(turn_id: UUID) -> StepView | None:
-    """The running step, or the first ready one, which then runs. Branches not in force are skipped. None: none is ready."""
-    _lock(turn_id)
+    """The running step, or the first ready one, which then runs. None: none is ready."""
     plan = current(turn_id)
-    if plan is None:
-        return None
+    return begin(turn_id, plan)[1] if plan else None
+
+
+@transaction.atomic
+def begin(turn_id: UUID, plan: PlanView) -> tuple[PlanView, StepView | None]:
+    """The same with the plan as it then is, from the plan as it was read a moment ago. Branches not in force are skipped."""
     running = next((step for step in plan.steps if step.status == "running"), None)
     if running is not None:
-        return running
+        return plan, running
+    _lock(turn_id)
     plan, undecided = _branches(plan, turn_id)
     step = next((step for step in ready(plan) if step.key not in undecided), None)
-    if step is None:
-        return None
-    Step.objects.filter(plan_id=plan.id, key=step.key, status=Status.PENDING).update(status=Status.RUNNING)
-    return replace(step, status="running")
+    newer = Plan.objects.filter(turn_id=turn_id, revision__gt=plan.revision)
+    if step is None and not newer.exists():
+        return plan, None
+    pending = Step.objects.filter(~Exists(newer), plan_id=plan.id, status=Status.PENDING)
+    if step is None or not pending.filter(key=step.key).update(status=Status.RUNNING):  # the person was faster
+        latest = current(turn_id)
+        return begin(turn_id, latest) if latest else (plan, None)
+    begun = replace(step, status="running")
+    return with_step(plan, begun), begun
+
+
+def with_step(plan: PlanView, step: StepView) -> PlanView:
+    """The plan with this step in place of the one with its key."""
+    return replace(plan, steps=tuple(step if step.key == old.key else old for old in plan.steps))
 
 
 def ready(plan: PlanView) -> tuple[StepView, ...]:
@@ -193,39 +206,33 @@ def fail_step(turn_id: UUID, key: str, note: str) -> bool:
 
 
 @transaction.atomic
-def finish_step(turn_id: UUID, key: str, found: str) -> None:
-    """Raises NotDone unless every check of the running step has passed."""
-    _lock(turn_id)
-    step = _step(turn_id, key).filter(status=Status.RUNNING).first()
-    verdicts = list(AcceptanceCheck.objects.filter(step=step).values_list("verdict", flat=True)) if step else []
-    if step is None or not verdicts or set(verdicts) != {AcceptanceCheck.Verdict.PASSED}:
-        raise NotDone(f"Step {key} has checks that have not passed.")
-    Step.objects.filter(id=step.id, status=Status.RUNNING).update(status=Status.DONE, found=found[:500], note="")
+def judge(turn_id: UUID, key: str, verdicts: Sequence[CheckView], found: str) -> tuple[int, StepView] | None:
+    """Write what these checks say of a step; a running step whose checks have all passed is done.
 
-
-@transaction.atomic
-def record_verdict(check_id: int, verdict: str, reason: str, evidence: str = "", call_id: UUID | None = None) -> bool:
-    """Write what a check says. False when it is no longer in the plan.
-
-    While a judge thinks, the person may edit the plan: the verdict then belongs to the same check of the newest revision,
-    or a write that was made would be judged undone and made again.
+    Returns the plan's id and the step as it is now; None when it is no longer in the plan. While a judge thinks, the
+    person may edit the plan: a verdict then belongs to the same check of the newest revision, or a write that was made
+    would be judged undone and made again.
     """
-    check = AcceptanceCheck.objects.select_related("step__plan").filter(id=check_id).first()
-    if check is None:
-        return False
-    _lock(check.step.plan.turn_id)
-    same = [
-        other.id
-        for other in AcceptanceCheck.objects.select_related("step").filter(
-            step__in=_step(check.step.plan.turn_id, check.step.key)
-        )
-        if (other.kind, other.params) == (check.kind, check.params) and other.step.status != Status.DONE
-    ]
-    return bool(
-        AcceptanceCheck.objects.filter(id__in=same).update(
-            verdict=verdict, reason=reason[:1_000], evidence=evidence[:2_000], call_id=call_id
-        )
-    )
+    _lock(turn_id)
+    newest = AcceptanceCheck.objects.filter(step__plan_id=Subquery(_newest_id(turn_id)), step__key=key)
+    rows = list(newest.select_related("step").order_by("id"))
+    if not rows:
+        return None
+    step = rows[0].step
+    for said in verdicts if step.status != Status.DONE else ():
+        same = [row for row in rows if (row.kind, row.params) == (said.kind, said.params)]
+        for row in same:
+            row.verdict, row.reason, row.call_id = said.verdict, said.reason[:1_000], said.call_id
+            row.evidence = said.evidence[:2_000]
+        if same:
+            AcceptanceCheck.objects.filter(id__in=[row.id for row in same]).update(
+                verdict=said.verdict, reason=said.reason[:1_000], evidence=said.evidence[:2_000], call_id=said.call_id
+            )
+    passed = {row.verdict for row in rows} == {AcceptanceCheck.Verdict.PASSED}
+    if passed and step.status == Status.RUNNING:
+        step.status, step.found, step.note = Status.DONE, found[:500], ""
+        Step.objects.filter(id=step.id, status=Status.RUNNING).update(status=step.status, found=step.found, note="")
+    return step.plan_id, views.step_of(step, rows)
 
 
 # ---- parts ------------------------------------------------------------------------------------------------------
@@ -383,10 +390,12 @@ def _write(
 
 
 def _newest(turn_id: UUID) -> QuerySet[Plan]:
-    newest = Plan.objects.filter(turn_id=turn_id).order_by("-revision").values_list("id", flat=True)[:1]
-    return Plan.objects.filter(id__in=list(newest))
+    return Plan.objects.filter(id=Subquery(_newest_id(turn_id)))
 
 
 def _step(turn_id: UUID, key: str) -> QuerySet[Step]:
-    newest = Plan.objects.filter(turn_id=turn_id).order_by("-revision").values_list("id", flat=True)[:1]
-    return Step.objects.filter(plan_id__in=list(newest), key=key)
+    return Step.objects.filter(plan_id=Subquery(_newest_id(turn_id)), key=key)
+
+
+def _newest_id(turn_id: UUID) -> Any:
+    return Plan.objects.filter(turn_id=turn_id).order_by("-revision").values("id")[:1]

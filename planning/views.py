@@ -3,6 +3,8 @@
 Plan, Step, AcceptanceCheck -> PlanView.  Touches: reads, three queries.
 """
 
+from collections.abc import Iterable
+from dataclasses import replace
 from uuid import UUID
 
 from planning.models import AcceptanceCheck, Plan, Step
@@ -15,18 +17,26 @@ def latest(turn_id: UUID) -> PlanView | None:
     return of(plan) if plan else None
 
 
+def newest(turn_id: UUID, known: PlanView | None) -> PlanView | None:
+    """The newest revision, read only where it is another one than the one known, which must be as its rows are."""
+    row = Plan.objects.filter(turn_id=turn_id).order_by("-revision").values_list("id", "approved").first()
+    if row is None or known is None or row[0] != known.id:
+        return latest(turn_id) if row else None
+    return known if known.approved == row[1] else replace(known, approved=row[1])
+
+
 def of(plan: Plan) -> PlanView:
-    steps = list(Step.objects.filter(plan=plan).order_by("index"))
-    checks: dict[int, list[CheckView]] = {}
-    for check in AcceptanceCheck.objects.filter(step__in=steps).order_by("id"):
-        checks.setdefault(check.step_id, []).append(_check(check))
-    views = tuple(_step(step, tuple(checks.get(step.id, ()))) for step in steps)
+    steps = list(Step.objects.filter(plan_id=plan.id).order_by("index"))
+    checks: dict[int, list[AcceptanceCheck]] = {}
+    for check in AcceptanceCheck.objects.filter(step__plan_id=plan.id).order_by("id"):
+        checks.setdefault(check.step_id, []).append(check)
+    views = tuple(step_of(step, checks.get(step.id, ())) for step in steps)
     return PlanView(
         id=plan.id, revision=plan.revision, goal=plan.goal, steps=views, approved=plan.approved, author=plan.author
     )
 
 
-def _step(step: Step, checks: tuple[CheckView, ...]) -> StepView:
+def step_of(step: Step, checks: Iterable[AcceptanceCheck]) -> StepView:
     return StepView(
         key=step.key,
         index=step.index,
@@ -38,7 +48,7 @@ def _step(step: Step, checks: tuple[CheckView, ...]) -> StepView:
         iterations=step.iterations,
         note=step.note,
         found=step.found,
-        checks=checks,
+        checks=tuple(map(_check, checks)),
         when=step.when,
     )
 

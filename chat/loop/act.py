@@ -15,9 +15,10 @@ from django.conf import settings
 
 from chat.db import in_db
 from chat.errors import ModelMistake
-from chat.loop import offer, record, schemas
+from chat.loop import record
+from chat.loop.fit import fit
 from chat.models import ToolCall
-from chat.tools import arguments, faults, registry, results
+from chat.tools import faults, registry, results
 from chat.tools.contract import Contract, Tier, ToolContext
 from chat.types import Call, Decision, Snapshot, ToolResult
 
@@ -34,33 +35,25 @@ async def act(snapshot: Snapshot, decision: Decision) -> tuple[ToolResult, ...]:
 
     async def read(call: Call) -> ToolResult:
         async with limit:
-            return await _one(snapshot, call, alone=_alone(call, decision))
+            return await _one(snapshot, decision, call)
 
     reads = [call for call in todo if _tier(call) == Tier.READ]
     results = dict(zip((call.id for call in reads), await asyncio.gather(*map(read, reads)), strict=True))
     for call in todo:
         if call.id not in results:
-            results[call.id] = await _one(snapshot, call, alone=_alone(call, decision))
+            results[call.id] = await _one(snapshot, decision, call)
     return tuple(results[call.id] for call in todo)
 
 
-def _alone(call: Call, decision: Decision) -> bool:
-    """An end that an endpoint says several times in one reply is one end: the first counts."""
-    return call is decision.calls[0] and all(other.tool == call.tool for other in decision.calls)
-
-
-async def _one(snapshot: Snapshot, call: Call, *, alone: bool) -> ToolResult:
+async def _one(snapshot: Snapshot, decision: Decision, call: Call) -> ToolResult:
     assert call.id is not None
     if call.status == Status.UNKNOWN:
         return ToolResult(call_id=call.id, status=Status.UNKNOWN)
     contract = registry.find(call.tool)
-    if call.fault or contract is None or call.tool not in snapshot.offered:
-        return _refused(call.id, call.fault or _unknown(call.tool, contract, snapshot))
-    if call.tool in {"finish", "ask_user"} and not alone:
-        return _refused(call.id, f"{call.tool} must be called alone, after the other results are there.")
+    if call.effective is not None and contract is not None:
+        return await _run(snapshot, call.id, contract, call.effective, call.notes)
     try:
-        effective = arguments.effective(contract, call.args)
-        _check_bound(snapshot, call.tool, effective.args)
+        contract, effective = fit(snapshot, decision, call)
     except ModelMistake as mistake:
         return _refused(call.id, str(mistake))
     permit = await in_db(record.permit, snapshot, call.id, contract, effective.args, effective.notes)
@@ -125,23 +118,6 @@ def _stopping() -> bool:
     """Whether it is this turn that is being cancelled, and not something inside a tool."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
-
-
-def _check_bound(snapshot: Snapshot, tool: str, args: Mapping[str, Any]) -> None:
-    """A decided condition fixes an argument; another value is explained and the call made again."""
-    for name, (value, because) in schemas.bound(snapshot, tool).items():
-        if args.get(name) != value:
-            raise ModelMistake(
-                f"{name} must be {value!r}, because it was decided: {because}. You gave {args.get(name)!r}."
-            )
-    if wrong := schemas.contradicted(snapshot, args):
-        raise ModelMistake(" ".join(wrong))
-
-
-def _unknown(name: str, contract: Contract | None, snapshot: Snapshot) -> str:
-    if contract is None:
-        return f"There is no tool {name!r}. Offered now: {', '.join(snapshot.offered)}."
-    return offer.why_not(name, snapshot.plan, snapshot.step, snapshot.offered)
 
 
 def _refused(call_id: UUID, why: str) -> ToolResult:

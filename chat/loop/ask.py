@@ -13,8 +13,7 @@ from django.template.loader import render_to_string
 from chat.fence import harmless
 from chat.llm.arguments import parse_arguments
 from chat.llm.base import LLM, Request
-from chat.models import ToolCall
-from chat.types import Json, TokenUse
+from chat.types import CallView, Json, TokenUse
 from planning import acceptance, conditions
 from planning.types import CheckView, ConditionView, Evidence, StepView
 
@@ -72,7 +71,7 @@ async def judge(
 
 
 async def reflect(
-    llm: LLM, step: StepView, calls: Sequence[ToolCall], faults: Sequence[str], tools: Sequence[str]
+    llm: LLM, step: StepView, calls: Sequence[CallView], faults: Sequence[str], tools: Sequence[str]
 ) -> tuple[str, TokenUse]:
     """What was missing and what to try instead, as one line for the next request; empty when nothing of use was said.
 
@@ -88,7 +87,7 @@ async def reflect(
     return (f"You looked at what failed twice. {told}" if told else ""), use
 
 
-def _another(answer: Mapping[str, Any], step: StepView, calls: Sequence[ToolCall], tools: Sequence[str]) -> str:
+def _another(answer: Mapping[str, Any], step: StepView, calls: Sequence[CallView], tools: Sequence[str]) -> str:
     """The call that the answer names, unless there is no such tool or just this has been tried."""
     tool, args = _said(answer, "tool"), answer.get("arguments")
     args = parse_arguments(args) if isinstance(args, str) and args.strip() else args

@@ -2,14 +2,17 @@
 
 Turn -> Snapshot.  Touches: reads; starts the next plan step.
 
-The number of queries is constant: it does not grow with the conversation, the turn or the memories.
+The number of queries is constant: it does not grow with the conversation, the turn or the memories. After the first
+iteration, what this worker has just written itself is not read again; a turn taken up anew is read from its rows alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import F
 from django.utils import timezone
 
 from chat import budget, conversations
@@ -19,76 +22,88 @@ from chat.fence import fenced
 from chat.loop import offer, schemas
 from chat.models import Iteration, Message, ToolCall, Turn
 from chat.tools import registry
-from chat.types import Call, CallView, Decision, Said, Snapshot, Usage
+from chat.types import Before, Call, CallView, Decision, Json, Said, Snapshot, Usage
 from memory import recall, slots
-from planning import conditions, exclusions, plans, templates
+from memory.types import Recall
+from planning import conditions, exclusions, plans, templates, views
 from planning.types import PlanView, StepView
 
 WINDOW = 8  # earlier turns the model may read
 RECENT = 12  # calls the gates look back on
+CALLS = 60  # of the turn, read back
 
 
-async def observe(turn: Turn) -> Snapshot:
-    return await in_db(read, turn.id, turn.fence)
+async def observe(turn: Turn, before: Before | None = None) -> Snapshot:
+    """before: what this worker wrote an iteration ago. What others may have changed since is read again all the same."""
+    return await in_db(read, turn.id, turn.fence, turn.conversation.user_id, before)
 
 
-def read(turn_id: UUID, fence: int) -> Snapshot:
+def read(turn_id: UUID, fence: int, user_id: int, before: Before | None) -> Snapshot:
     """Raises LostClaim when another worker has the turn."""
-    turn = Turn.objects.select_related("conversation").get(id=turn_id)
+    turn = Turn.objects.get(id=turn_id)
     if turn.fence != fence or turn.status != Turn.Status.RUNNING:
         raise LostClaim
-    last = turn.iterations.order_by("-number").first()
-    calls = list(turn.calls.select_related("iteration").order_by("-iteration__number", "-index")[:60])[::-1]
-    pending = _pending(last, calls)
-    plan = plans.current(turn.id)
+    known = recall.known(user_id)
+    epoch = known.epoch if known else 0
+    if before and before.snapshot.epoch != epoch:
+        before = None  # words were forgotten: nobody may go on with a copy of them
+    last = _last(turn, before)
+    calls = before.calls[-CALLS:] if before else _calls(turn)
+    pending = _pending(last, calls) if last else None
+    plan = views.newest(turn.id, before.plan if before else None)
     replan = _replan(plan, last)
     step = None
     if plan and plan.approved and not replan:
-        step = plans.next_step(turn.id) if pending is None else plan.step(last.step_key if last else "")
-        plan = plans.current(turn.id) if step and step.status == "running" else plan
-        replan = _stuck(plan, step, turn.limits["step_iterations"]) if plan else ""
-    messages = list(turn.messages.filter(role=Message.Role.USER).order_by("id"))[1:]
-    more_tools = len(registry.business()) > settings.AGENT_TOOLS_OFFERED
+        if pending is None:
+            plan, step = plans.begin(turn.id, plan)
+        else:
+            step = plan.step(last.step_key if last else "")
+        replan = _stuck(plan, step, turn.limits["step_iterations"])
+    said = list(turn.messages.filter(role=Message.Role.USER).order_by("id").only("text", "mark"))[1:]
+    new_words = any(message.mark == Message.Mark.STEERING for message in said)
     found = recall.recall(
-        turn.conversation.user_id,
+        user_id,
         _question(step) if step else turn.goal[:500],
         limit=settings.AGENT_RECALL_LIMIT,
         floor=settings.AGENT_RECALL_FLOOR,
+        state=known,
     )
-    decided = conditions.views(turn.id)
-    summary = conversations.latest_summary(turn.conversation_id)
-    view = tuple(view_of(call) for call in calls)
-    new_words = any(message.mark == Message.Mark.STEERING for message in messages)
     limits = budget.limits(turn.limits)
-    revisions = plans.revisions(turn.id) if plan else 0
+    revisions = plans.revisions(turn.id) if plan and plan.revision > 1 else 0
     may_revise = revisions < limits.revisions
-    may_finish = bool(revisions or any(call.status in {"rejected", "expired"} for call in view))
-    number = (last.number if last else 0) + (0 if pending else 1)
-    asked_plain = bool(last and not pending and last.changes.get("plain_text"))
+    may_finish = bool(revisions or any(call.status in {"rejected", "expired"} for call in calls))
+    summary, window = _talk(turn, before)
     return Snapshot(
         conversation_id=turn.conversation_id,
         turn_id=turn.id,
-        user_id=turn.conversation.user_id,
+        user_id=user_id,
         fence=fence,
-        number=number,
+        number=(last.number if last else 0) + (0 if pending else 1),
         goal=turn.goal,
         plan=plan,
         step=step,
-        conditions=decided,
+        # Only the agent's planning brings conditions up, and then they have been read since.
+        conditions=conditions.views(turn.id) if before is None or before.conditions else (),
         exclusions=exclusions.names(turn.conversation_id),
         slots=slots.views(turn.conversation_id),
         recalls=found.recalls,
-        summary=summary.text if summary else "",
-        window=_window(turn, summary.upto if summary else 0),
-        steering=tuple(message.text for message in messages),
+        summary=summary,
+        window=window,
+        steering=tuple(message.text for message in said),
         new_words=new_words,
-        evidence=_evidence(view, step, replan),
-        results=_results(view, plan),
-        recent=view[-RECENT:],
+        evidence=_evidence(calls, step, replan),
+        results=_results(calls, plan),
+        recent=calls[-RECENT:],
         faults=tuple(last.changes.get("faults", ())) if last and not pending else (),
         replan=replan,
         offered=offer.offered(
-            plan, step, replan, may_revise=may_revise, may_finish=may_finish, new_words=new_words, more_tools=more_tools
+            plan,
+            step,
+            replan,
+            may_revise=may_revise,
+            may_finish=may_finish,
+            new_words=new_words,
+            more_tools=len(registry.business()) > settings.AGENT_TOOLS_OFFERED,
         ),
         limits=limits,
         usage=Usage(
@@ -99,23 +114,62 @@ def read(turn_id: UUID, fence: int) -> Snapshot:
             revisions=revisions,
         ),
         pending=pending,
-        plain_text_before=asked_plain,
+        plain_text_before=bool(last and not pending and last.changes.get("plain_text")),
         today=_today(),
         notice=found.notice,
-        kept_plans=() if plan else templates.lines(turn.conversation.user_id, turn.goal, registry.business()),
+        kept_plans=() if plan else templates.lines(user_id, turn.goal, registry.business()),
+        calls=calls,
+        epoch=epoch,
+        fresh=_fresh(found.recalls, before),
     )
 
 
-def view_of(call: ToolCall) -> CallView:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Last:
+    """What the next iteration must know of the last one."""
+
+    number: int
+    step_key: str
+    plan_revision: int
+    changes: Json
+    outcome: str = "continue"
+    row: Iteration | None = None  # None: it is known without reading
+
+
+def _last(turn: Turn, before: Before | None) -> Last | None:
+    if before:
+        was = before.snapshot
+        key, revision = was.step.key if was.step else "", was.plan.revision if was.plan else 0
+        return Last(number=was.number, step_key=key, plan_revision=revision, changes=before.changes)
+    row = turn.iterations.order_by("-number").defer("sections", "receipt", "raw", "offered").first()
+    if row is None:
+        return None
+    return Last(
+        number=row.number,
+        step_key=row.step_key,
+        plan_revision=row.plan_revision,
+        changes=row.changes,
+        outcome=row.outcome,
+        row=row,
+    )
+
+
+def _calls(turn: Turn) -> tuple[CallView, ...]:
+    rows = turn.calls.annotate(number=F("iteration__number")).order_by("-number", "-index").defer("traceback")
+    return tuple(view_of(row, row.number) for row in rows[:CALLS])[::-1]
+
+
+def view_of(call: ToolCall, iteration: int) -> CallView:
     return CallView(
         id=call.id,
-        iteration=call.iteration.number,
+        iteration=iteration,
         index=call.index,
         step_key=call.step_key,
         tool=call.tool,
         tier=call.tier,
         status=call.status,
         args=call.args or call.proposed,
+        proposed=call.proposed,
         digest=call.digest,
         result=call.result,
         text=call.text,
@@ -124,19 +178,27 @@ def view_of(call: ToolCall) -> CallView:
     )
 
 
-def _pending(last: Iteration | None, calls: Iterable[ToolCall]) -> Decision | None:
+def _pending(last: Last, calls: Sequence[CallView]) -> Decision | None:
     """The last decision, when some of its calls have no result yet."""
-    if last is None or last.outcome not in {"", "pause"}:
+    row = last.row
+    if row is None or row.outcome not in {"", "pause"}:
         return None
-    mine = [call for call in calls if call.iteration_id == last.id]
+    mine = [call for call in calls if call.iteration == row.number]
     # After a question or a plan to look at, the loop asks anew; what the person settled by hand is still to be judged.
-    if not mine or (last.outcome == "pause" and all(call.tier == "local" for call in mine)):
+    if not mine or (row.outcome == "pause" and all(call.tier == "local" for call in mine)):
         return None
     again = tuple(Call(tool=call.tool, args=call.proposed, id=call.id, status=call.status) for call in mine)
-    return Decision(calls=again, text=last.thought, iteration_id=last.id)
+    return Decision(
+        calls=again,
+        text=row.thought,
+        iteration_id=row.id,
+        started_at=row.started_at,
+        notes=tuple(row.notes),
+        paused=row.outcome == "pause",
+    )
 
 
-def _replan(plan: PlanView | None, last: Iteration | None) -> str:
+def _replan(plan: PlanView | None, last: Last | None) -> str:
     """Why the plan must be revised now. A reason holds until a newer revision is there."""
     if plan is None or last is None:
         return ""
@@ -174,6 +236,19 @@ def _results(calls: tuple[CallView, ...], plan: PlanView | None) -> tuple[CallVi
     """What the done steps brought: the facts a later step takes its values from."""
     last = {call.step_key: call for call in calls if call.status == "succeeded" and call.tier != "local"}
     return tuple(last[step.key] for step in plan.steps if step.key in last) if plan else ()
+
+
+def _fresh(recalls: Sequence[Recall], before: Before | None) -> tuple[str, ...]:
+    shown = {item.id for item in before.snapshot.recalls if item.fate == "shown"} if before else set()
+    return tuple(item.id for item in recalls if item.fate == "shown" and item.id not in shown)
+
+
+def _talk(turn: Turn, before: Before | None) -> tuple[str, tuple[Said, ...]]:
+    """The summary and the window after it. Earlier turns have ended: during one turn they stay as they are."""
+    if before:
+        return before.snapshot.summary, before.snapshot.window
+    summary = conversations.latest_summary(turn.conversation_id)
+    return (summary.text if summary else ""), _window(turn, summary.upto if summary else 0)
 
 
 def _window(turn: Turn, after: int) -> tuple[Said, ...]:

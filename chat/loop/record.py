@@ -15,14 +15,29 @@ from django.utils import timezone
 
 from chat import approvals, conversations, events, turns
 from chat.db import in_db
+from chat.errors import ModelMistake
 from chat.loop import schemas
 from chat.loop.fallback import fallback
+from chat.loop.fit import fit
+from chat.loop.observe import view_of
 from chat.models import Approval, Iteration, Message, ToolCall, Turn
 from chat.tools import policy, registry
 from chat.tools.contract import Contract, Tier, digest
-from chat.types import Context, Decision, Outcome, Snapshot, TokenUse, ToolResult, Verdict
-from memory import recall
-from planning import plans
+from chat.types import (
+    Before,
+    Call,
+    Context,
+    Decision,
+    Outcome,
+    Snapshot,
+    TokenUse,
+    ToolResult,
+    Verdict,
+    Written,
+)
+from memory import recall, slots
+from planning import conditions, plans, views
+from planning.types import PlanView
 
 Status = ToolCall.Status
 
@@ -64,6 +79,7 @@ def _intend(snapshot: Snapshot, decision: Decision) -> Decision:
         **_cost(snapshot, use.cost),
     )
     step = snapshot.step
+    notes = (*(decision.reply.notes if decision.reply else ()), *([snapshot.notice] if snapshot.notice else ()))
     iteration = Iteration.objects.create(
         turn_id=snapshot.turn_id,
         number=snapshot.number,
@@ -74,7 +90,7 @@ def _intend(snapshot: Snapshot, decision: Decision) -> Decision:
         receipt=[asdict(item) for item in snapshot.recalls],
         raw=_raw(decision),
         thought=decision.text,
-        notes=[*(decision.reply.notes if decision.reply else ()), *([snapshot.notice] if snapshot.notice else ())],
+        notes=list(notes),
         prompt_tokens=use.prompt,
         reply_tokens=use.reply,
         cached_tokens=use.cached,
@@ -82,35 +98,69 @@ def _intend(snapshot: Snapshot, decision: Decision) -> Decision:
         cost=use.cost,
         model_ms=decision.model_ms,
     )
-    calls = ToolCall.objects.bulk_create(
-        ToolCall(
-            iteration=iteration,
-            turn_id=snapshot.turn_id,
-            index=index,
-            step_key=step.key if step and not snapshot.replan else "",
-            tool=call.tool[:120],
-            tier=_tier(call.tool),
-            proposed=dict(call.args),
-        )
-        for index, call in enumerate(decision.calls)
-    )
+    rows = [_row(snapshot, decision, index, iteration) for index in range(len(decision.calls))]
+    ToolCall.objects.bulk_create(rows)
     if snapshot.new_words:
         conversations.take_steering(snapshot.turn_id)
     if step and not snapshot.replan:
         plans.count_iteration(snapshot.turn_id, step.key)
-    shown = [item.id for item in snapshot.recalls if item.fate == "shown"]
-    if shown:
-        recall.count_recalled(snapshot.user_id, shown)
-    known = tuple(replace(call, id=row.id) for call, row in zip(decision.calls, calls, strict=True))
-    return replace(decision, calls=known, iteration_id=iteration.id)
+    if snapshot.fresh:
+        recall.count_recalled(snapshot.user_id, snapshot.fresh)
+    known = tuple(_as_written(call, row) for call, row in zip(decision.calls, rows, strict=True))
+    return replace(decision, calls=known, iteration_id=iteration.id, started_at=iteration.started_at, notes=notes)
+
+
+def _row(snapshot: Snapshot, decision: Decision, index: int, iteration: Iteration) -> ToolCall:
+    """What can be said of a call before it runs: refused, running from here on, or intended until it has been permitted."""
+    call, step = decision.calls[index], snapshot.step
+    row = ToolCall(
+        iteration=iteration,
+        turn_id=snapshot.turn_id,
+        index=index,
+        step_key=step.key if step and not snapshot.replan else "",
+        tool=call.tool[:120],
+        tier=_tier(call.tool),
+        proposed=dict(call.args),
+    )
+    try:
+        contract, effective = fit(snapshot, decision, call)
+    except ModelMistake as mistake:
+        row.status, row.ended_at = Status.REFUSED, timezone.now()
+        row.text, row.summary = f"Refused: {mistake}", str(mistake)[:300]
+        return row
+    if _is_free(snapshot, contract, effective.args, index):
+        _effective(row, contract, effective.args, effective.notes)
+        row.status, row.started_at = Status.RUNNING, timezone.now()
+    return row
+
+
+def _is_free(snapshot: Snapshot, contract: Contract, args: Mapping[str, Any], index: int) -> bool:
+    """Whether a call needs neither the person nor a look at what ran before. `permit` decides on all others."""
+    calls = len(snapshot.calls) + index
+    return (
+        contract.tier in {Tier.READ, Tier.LOCAL}
+        and not contract.day_quota
+        and calls < (contract.quota or calls + 1)
+        and not policy.denied(contract)
+        and not policy.asks(contract, args)
+    )
+
+
+def _effective(row: ToolCall, contract: Contract, args: Mapping[str, Any], notes: Sequence[str]) -> None:
+    row.args, row.notes, row.version, row.tier = dict(args), list(notes), contract.version, contract.tier
+    row.digest = digest(contract.name, contract.version, args)
+
+
+def _as_written(call: Call, row: ToolCall) -> Call:
+    args = row.args if row.status == Status.RUNNING else None
+    return replace(call, id=row.id, status=row.status, effective=args, notes=tuple(row.notes))
 
 
 @transaction.atomic
 def permit(snapshot: Snapshot, call_id: UUID, contract: Contract, args: dict[str, Any], notes: Sequence[str]) -> Permit:
     """May this call run now? A write needs an approval in force, which is used up here, before the call."""
     row = ToolCall.objects.select_for_update().get(id=call_id)
-    row.args, row.notes, row.version, row.tier = args, list(notes), contract.version, contract.tier
-    row.digest = digest(contract.name, contract.version, args)
+    _effective(row, contract, args, notes)
     turns.hold(snapshot.turn_id, snapshot.fence)  # a worker that lost the turn must not run anything
     if row.status == Status.CANCELLED:  # the person took the step out of the plan a moment ago
         return Permit(run=False, status=row.status, text=row.text, summary=row.summary)
@@ -179,15 +229,18 @@ def _spent(snapshot: Snapshot, contract: Contract) -> float:
 # ---- after acting ----------------------------------------------------------------------------------------
 
 
-async def record(snapshot: Snapshot, decision: Decision, results: Sequence[ToolResult]) -> None:
+async def record(snapshot: Snapshot, decision: Decision, results: Sequence[ToolResult]) -> Written:
+    """Also brings back what is then written, for the judgement to stand on."""
+    written = await in_db(_record, snapshot, decision, results)
     if results:
-        await in_db(_record, snapshot, results)
         await events.tell(snapshot.conversation_id, "turn-changed", turn=snapshot.turn_id)
+    return written
 
 
 @transaction.atomic
-def _record(snapshot: Snapshot, results: Sequence[ToolResult]) -> None:
-    turns.hold(snapshot.turn_id, snapshot.fence)
+def _record(snapshot: Snapshot, decision: Decision, results: Sequence[ToolResult]) -> Written:
+    if results:
+        turns.hold(snapshot.turn_id, snapshot.fence)
     for result in results:
         if result.status == Status.UNKNOWN and not result.error:
             continue  # it still waits for the person's word; what is known of it stands there
@@ -202,13 +255,33 @@ def _record(snapshot: Snapshot, results: Sequence[ToolResult]) -> None:
             ended_at=None if waits else timezone.now(),
             **({"notes": list(result.notes)} if result.notes else {}),
         )
+    return _written(snapshot, decision)
+
+
+def _written(snapshot: Snapshot, decision: Decision) -> Written:
+    """The rows of this iteration, and of the rest what may have changed meanwhile."""
+    rows = list(ToolCall.objects.filter(iteration_id=decision.iteration_id).order_by("index").defer("traceback"))
+    earlier = tuple(call for call in snapshot.calls if call.iteration != snapshot.number)
+    planned = any(row.tool in {"set_plan", "revise_plan", "mark_step_failed"} for row in rows)
+    checks = snapshot.step.checks if snapshot.step else ()
+    times = [(row.ended_at - row.started_at) for row in rows if row.started_at and row.ended_at]
+    return Written(
+        calls=(*earlier, *(view_of(row, snapshot.number) for row in rows)),
+        plan=views.newest(snapshot.turn_id, None if planned else _with_count(snapshot)),
+        slots=slots.views(snapshot.conversation_id) if any(c.kind == "slot_present" for c in checks) else (),
+        conditions=conditions.views(snapshot.turn_id) if planned or snapshot.conditions else (),
+        thought=decision.text,
+        tool_ms=round(sum((time.total_seconds() for time in times), 0.0) * 1000),
+    )
 
 
 # ---- at the end of an iteration ----------------------------------------------------------------------------
 
 
-async def conclude(snapshot: Snapshot, decision: Decision, verdict: Verdict, outcome: Outcome) -> None:
-    await in_db(_conclude, snapshot, decision, verdict, outcome)
+async def conclude(
+    snapshot: Snapshot, decision: Decision, written: Written, verdict: Verdict, outcome: Outcome
+) -> Before:
+    before = await in_db(_conclude, snapshot, decision, written, verdict, outcome)
     await events.tell(
         snapshot.conversation_id,
         "turn-changed",
@@ -218,23 +291,39 @@ async def conclude(snapshot: Snapshot, decision: Decision, verdict: Verdict, out
         "trace-changed",
         turn=snapshot.turn_id,
     )
+    return before
 
 
 @transaction.atomic
-def _conclude(snapshot: Snapshot, decision: Decision, verdict: Verdict, outcome: Outcome) -> None:
-    iteration = Iteration.objects.get(id=decision.iteration_id)
-    was = iteration.outcome
-    iteration.outcome, iteration.reason, iteration.ended_at = outcome.kind, outcome.reason, timezone.now()
-    iteration.notes = [*iteration.notes, *verdict.notes]
-    iteration.changes = {
+def _conclude(snapshot: Snapshot, decision: Decision, written: Written, verdict: Verdict, outcome: Outcome) -> Before:
+    plan, step_done = _judge(snapshot, written.plan, verdict)
+    for answer in verdict.decided:
+        conditions.settle(
+            snapshot.turn_id,
+            answer.key,
+            answer.status,
+            quote=answer.quote,
+            how=answer.how,
+            iteration=snapshot.number,
+        )
+    changes = {
         "replan": verdict.replan,
         "faults": list(verdict.faults),
         "plain_text": bool(not decision.calls and decision.text),
-        "step_done": verdict.step_done,
+        "step_done": step_done,
     }
+    now = timezone.now()
+    fields: dict[str, Any] = {
+        "outcome": outcome.kind,
+        "reason": outcome.reason,
+        "ended_at": now,
+        "changes": changes,
+    }
+    if verdict.notes:
+        fields["notes"] = [*decision.notes, *verdict.notes]
     if verdict.use.prompt or verdict.use.reply:
-        iteration.prompt_tokens += verdict.use.prompt
-        iteration.reply_tokens += verdict.use.reply
+        fields["prompt_tokens"] = F("prompt_tokens") + verdict.use.prompt
+        fields["reply_tokens"] = F("reply_tokens") + verdict.use.reply
         turns.spend(
             snapshot.turn_id,
             snapshot.fence,
@@ -242,19 +331,30 @@ def _conclude(snapshot: Snapshot, decision: Decision, verdict: Verdict, outcome:
             reply_tokens=F("reply_tokens") + verdict.use.reply,
             **_cost(snapshot, verdict.use.cost),
         )
-    if was != "pause":  # a pause is the person's time, and what came before it has been counted
-        iteration.own_ms = _own_ms(iteration)
-    iteration.save()
+    if (
+        decision.started_at and not decision.paused
+    ):  # a pause is the person's time, and what came before has been counted
+        # From the reply to the end of the iteration, without the time that tools took.
+        whole = round((now - decision.started_at).total_seconds() * 1000)
+        fields["own_ms"] = max(0, whole - written.tool_ms)
+    Iteration.objects.filter(id=decision.iteration_id).update(**fields)
     _leave(snapshot, verdict, outcome)
+    return Before(snapshot=snapshot, calls=written.calls, plan=plan, conditions=written.conditions, changes=changes)
 
 
-def _own_ms(iteration: Iteration) -> int:
-    """From the reply to the end of the iteration, without the time that tools took."""
-    ran = iteration.calls.filter(started_at__isnull=False, ended_at__isnull=False)
-    times = ran.values_list("started_at", "ended_at")
-    tools = sum((ended - started).total_seconds() for started, ended in times if started and ended)
-    whole = ((iteration.ended_at or timezone.now()) - iteration.started_at).total_seconds()
-    return max(0, round((whole - tools) * 1000))
+def _judge(snapshot: Snapshot, plan: PlanView | None, verdict: Verdict) -> tuple[PlanView | None, bool]:
+    """Write what the verdict says of the step. Returns the plan as it then is, None where it must be read again."""
+    key, done = snapshot.step.key if snapshot.step else "", False
+    if verdict.judged:
+        judged = plans.judge(snapshot.turn_id, key, verdict.checks, verdict.found)
+        done = bool(judged and judged[1].status == "done")
+        plan = plans.with_step(plan, judged[1]) if plan and judged and judged[0] == plan.id else None
+    if verdict.attempt is not None:
+        plans.fail_attempt(snapshot.turn_id, key, verdict.attempt)
+        plan = None
+    if verdict.step_failed:
+        plans.fail_step(snapshot.turn_id, key, verdict.step_failed)
+    return plan, done
 
 
 def note_memory(turn_id: UUID, receipts: list[dict[str, Any]]) -> None:
@@ -287,6 +387,14 @@ def _cost(snapshot: Snapshot, cost: float | None) -> dict[str, Any]:
 
 def _sections(context: Context | None) -> list[dict[str, Any]]:
     return [asdict(section) for section in context.sections] if context else []
+
+
+def _with_count(snapshot: Snapshot) -> PlanView | None:
+    """The plan that was observed, with the iteration that `intend` has counted since."""
+    plan, step = snapshot.plan, snapshot.step
+    if plan is None or step is None or snapshot.replan or snapshot.pending:
+        return plan
+    return plans.with_step(plan, replace(step, iterations=step.iterations + 1))
 
 
 def _raw(decision: Decision) -> dict[str, Any]:

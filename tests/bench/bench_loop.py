@@ -29,6 +29,7 @@ os.environ |= {
     "AGENT_MAX_ITERATIONS": "200",
     "AGENT_MAX_TOKENS": "10000000",
     "AGENT_STEP_ITERATIONS": "200",
+    "AGENT_SUMMARY_TOKENS": "10000000",  # a summary would be asked of the script
     "DJANGO_SETTINGS_MODULE": "agentweb.settings",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",

@@ -3,7 +3,9 @@
 Touches: rows.
 """
 
+from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -12,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from chat.models import Turn
 from planning import conditions, plans
 from planning.drafts import ConditionDraft, PlanDraft
-from planning.errors import NotDone, PlanRefused, StaleRevision
+from planning.errors import PlanRefused, StaleRevision
 from planning.models import AcceptanceCheck, Plan, Step
 from planning.types import PlanView, StepView
 from tests.planning.tools import TOOLS, draft
@@ -45,10 +47,16 @@ def do(turn: Turn, found: str = "found") -> StepView:
     """Carry out the next step: its checks pass, it is done."""
     step = plans.next_step(turn.id)
     assert step is not None
-    for check in step.checks:
-        plans.record_verdict(check.id, "passed", "it fits", '{"x": 1}')
-    plans.finish_step(turn.id, step.key, found)
+    judged(turn, step, "passed", found)
     return step
+
+
+def judged(
+    turn: Turn, step: StepView, verdict: str, found: str = "", call_id: UUID | None = None
+) -> tuple[int, StepView] | None:
+    """All checks of a step say the same."""
+    said = [replace(c, verdict=verdict, reason="it fits", evidence='{"x": 1}', call_id=call_id) for c in step.checks]
+    return plans.judge(turn.id, step.key, said, found)
 
 
 def titles(plan: PlanView) -> list[str]:
@@ -104,22 +112,16 @@ def test_a_step_is_done_only_when_all_its_checks_passed(turn: Turn) -> None:
     planned(turn)
     step = plans.next_step(turn.id)
     assert step is not None
-    with pytest.raises(NotDone):
-        plans.finish_step(turn.id, step.key, "trust me")
-    plans.record_verdict(step.checks[0].id, "failed", "no condition")
-    with pytest.raises(NotDone):
-        plans.finish_step(turn.id, step.key, "trust me")
-    plans.record_verdict(step.checks[0].id, "passed", "it fits")
-    plans.finish_step(turn.id, step.key, "rain")
+    for said in (plans.judge(turn.id, step.key, [], "trust me"), judged(turn, step, "failed", "trust me")):
+        assert said is not None and said[1].status == current(turn).steps[0].status == "running"
+    assert judged(turn, step, "passed", "rain") == (current(turn).id, current(turn).steps[0])
     assert (current(turn).steps[0].status, current(turn).steps[0].found) == ("done", "rain")
 
 
 def test_a_step_that_does_not_run_cannot_be_finished(turn: Turn) -> None:
     last = planned(turn).steps[-1]
-    for check in last.checks:
-        plans.record_verdict(check.id, "passed", "x")
-    with pytest.raises(NotDone):
-        plans.finish_step(turn.id, last.key, "x")
+    judged(turn, last, "passed", "x")
+    assert current(turn).steps[-1].status == "pending"
 
 
 def test_a_failed_step_blocks_who_waits_for_it(turn: Turn) -> None:
@@ -381,8 +383,7 @@ def test_a_running_step_may_be_taken_out_and_the_loop_sees_it_gone(turn: Turn) -
     assert running is not None
     edited(turn, "delete", running)
     assert current(turn).step(running.key) is None
-    with pytest.raises(NotDone):
-        plans.finish_step(turn.id, running.key, "x")
+    assert judged(turn, running, "passed", "x") is None
     following = plans.next_step(turn.id)
     assert following is not None and following.title == "Find hotels"
 
@@ -392,27 +393,27 @@ def test_a_verdict_that_comes_after_an_edit_finds_the_check_in_the_new_revision(
     running = plans.next_step(turn.id)
     assert running is not None
     edited(turn, "reword", plan.steps[2], title="Book the nicest room")  # while the judge thinks
-    assert plans.record_verdict(running.checks[0].id, "passed", "it fits")
-    plans.finish_step(turn.id, running.key, "rain")
+    judged(turn, running, "passed", "rain")
     assert current(turn).steps[0].status == "done"
     assert AcceptanceCheck.objects.get(id=running.checks[0].id).verdict == "open"  # the old revision stays
 
 
 def test_a_verdict_on_a_check_that_was_taken_out_is_dropped(turn: Turn) -> None:
-    judged = {"title": "Look", "tool": "get_weather", "check": {"kind": "judge", "question": "Is it the right day?"}}
-    planned(turn, draft(judged))
+    asked = {"title": "Look", "tool": "get_weather", "check": {"kind": "judge", "question": "Is it the right day?"}}
+    planned(turn, draft(asked))
     running = plans.next_step(turn.id)
     assert running is not None
     edited(turn, "checks", running, question="Is it sunny there?")
-    assert not plans.record_verdict(running.checks[1].id, "passed", "yes")
-    assert not plans.record_verdict(10**9, "passed", "yes")
+    judged(turn, running, "passed", "yes")
+    step = current(turn).steps[0]
+    assert [check.verdict for check in step.checks] == ["passed", "open"] and step.status == "running"
 
 
 def test_a_step_taken_up_again_starts_afresh(turn: Turn) -> None:
     planned(turn)
     step = plans.next_step(turn.id)
     assert step is not None
-    plans.record_verdict(step.checks[0].id, "failed", "no")
+    judged(turn, step, "failed")
     plans.fail_attempt(turn.id, step.key, "no")
     plans.count_iteration(turn.id, step.key)
     plans.fail_step(turn.id, step.key, "no")
@@ -442,8 +443,7 @@ def test_the_call_that_proved_a_check_is_known_in_later_revisions(turn: Turn) ->
     planned(turn)
     step, call = plans.next_step(turn.id), uuid4()
     assert step is not None
-    plans.record_verdict(step.checks[0].id, "passed", "it fits", "{}", call)
-    plans.finish_step(turn.id, step.key, "rain")
+    judged(turn, step, "passed", "rain", call)
     assert revised(turn, ("Ask another site", "read_file")).steps[0].checks[0].call_id == call
 
 

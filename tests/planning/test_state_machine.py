@@ -7,6 +7,7 @@ docs/states.md draws the same transitions.
 """
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -27,10 +28,10 @@ from hypothesis.stateful import (
 from chat.models import Conversation, Turn
 from planning import conditions, plans
 from planning.drafts import ConditionDraft, PlanDraft
-from planning.errors import NotDone, PlanRefused, StaleRevision
+from planning.errors import PlanRefused, StaleRevision
 from planning.faults import MAX_STEPS
 from planning.models import Plan, Step
-from planning.types import PlanView, StepView
+from planning.types import CheckView, PlanView, StepView
 from tests.planning.tools import TOOLS
 
 pytestmark = pytest.mark.django_db
@@ -111,27 +112,23 @@ class PlanMachine(RuleBasedStateMachine):
         """A judge that was asked some time ago answers now."""
         step = self.pick(self.held, pick)
         if step is not None and step.checks:
-            plans.record_verdict(step.checks[check % len(step.checks)].id, verdict, "because", "{}")
+            self.judge(step, [replace(step.checks[check % len(step.checks)], verdict=verdict, reason="because")])
 
-    @rule(pick=PICK)
-    @precondition(lambda self: self.held is not None)
-    def finish(self, pick: int) -> None:
-        step = self.pick(self.held, pick)
-        if step is not None:
-            with self.or_nothing(NotDone):
-                plans.finish_step(self.turn_id, step.key, "found")
-                self.finished[step.key] += 1
+    def judge(self, step: StepView, said: list[CheckView]) -> None:
+        before, plan = plans.judge(self.turn_id, step.key, [], ""), self.plan()
+        after = plans.judge(self.turn_id, step.key, said, "found")
+        assert (before is None) == (after is None) == (plan is None or plan.step(step.key) is None)
+        if after is not None and before is not None and after[1].status != before[1].status:
+            assert (before[1].status, after[1].status) == ("running", "done")
+            assert {check.verdict for check in after[1].checks} == {"passed"}, "done without proof"
+            self.finished[step.key] += 1
 
     @rule()
     def carry_out(self) -> None:
         """What a good iteration does: run, all checks pass, done."""
         step = self.start()
         if step is not None:
-            for check in step.checks:
-                plans.record_verdict(check.id, "passed", "because")
-            with self.or_nothing(NotDone):
-                plans.finish_step(self.turn_id, step.key, "found")
-                self.finished[step.key] += 1
+            self.judge(step, [replace(check, verdict="passed", reason="because") for check in step.checks])
 
     @rule(pick=PICK)
     @precondition(lambda self: self.held is not None)
