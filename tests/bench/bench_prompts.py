@@ -45,7 +45,9 @@ def _written(body: dict[str, Any]) -> str:
 
 async def main() -> None:
     await in_db(call_command, "migrate", verbosity=0)
-    print("| calls in the turn | prompt tokens | a request | append-everything | prefix kept within a step, least and median |")
+    print(
+        "| calls in the turn | prompt tokens | a request | append-everything | prefix kept within a step, least and median |"
+    )
     print("|---|---|---|---|---|")
     for calls in (10, 20, 30, 40):
         stranger = await in_db(User.objects.create_user, f"bench-{calls}")  # of whom nothing is remembered
