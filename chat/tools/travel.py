@@ -16,18 +16,25 @@ from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolCon
 from chat.tools.dates import read_date
 
 CITY = {"xi'an": "Xi'an", "xian": "Xi'an", "xi’an": "Xi'an", "xi an": "Xi'an", "西安": "Xi'an", "西安市": "Xi'an"}
+
+
+def _coming_october(today: dt.date) -> int:
+    """The year of the local data: a trip lies ahead, whenever the product is tried."""
+    return today.year + (today > dt.date(today.year, 10, 1))
+
+
+YEAR = _coming_october(dt.date.today())
+DAYS = (dt.date(YEAR, 10, 1), dt.date(YEAR, 10, 2))
 WEATHER = {
-    dt.date(2026, 10, 1): {"condition": "rain", "temperature_c": 14},
-    dt.date(2026, 10, 2): {"condition": "sunny", "temperature_c": 21},
+    DAYS[0]: {"condition": "rain", "temperature_c": 14},
+    DAYS[1]: {"condition": "sunny", "temperature_c": 21},
 }
-YEAR = 2026  # of all local data
-KNOWN = "2026-10-01 and 2026-10-02"
 HOTELS: tuple[dict[str, Any], ...] = (
     {"hotel_id": "XA-204", "name": "Bell Tower Hotel", "prices": {"suite": 980, "standard": 520}},
     {"hotel_id": "XA-102", "name": "Grand Tang Hotel", "prices": {"suite": 1180, "standard": 610}},
     {"hotel_id": "XA-317", "name": "City Wall Inn", "prices": {"standard": 330}},
 )
-DATE = Field(description="YYYY-MM-DD; known: 2026-10-01, 2026-10-02")
+DATE = Field(description=f"YYYY-MM-DD; known: {DAYS[0]}, {DAYS[1]}")
 Room = Literal["suite", "standard"]
 
 
@@ -42,7 +49,7 @@ class _Dated(Args):
     def _known(cls, value: dt.date) -> dt.date:
         """A small model takes the year from its training; a booking for it would be worth nothing."""
         if value.year != YEAR:
-            raise ValueError(f"the year is {YEAR}, such as 2026-10-01")
+            raise ValueError(f"the year is {YEAR}, such as {DAYS[0]}")
         return value
 
 
@@ -53,7 +60,7 @@ class WeatherArgs(_Dated):
 
 class SearchArgs(_Dated):
     city: str = Field(max_length=80)
-    date_from: dt.date = Field(description="first night, YYYY-MM-DD, year 2026")
+    date_from: dt.date = Field(description=f"first night, YYYY-MM-DD, year {YEAR}")
     nights: int = Field(1, ge=1, le=30)
 
 
@@ -73,7 +80,7 @@ async def get_weather(args: WeatherArgs, ctx: ToolContext) -> Done:
     if found is None:
         raise ToolFailed(
             f"There is no forecast for {args.date}.",
-            f"Known dates: {KNOWN}.",
+            f"Known dates: {DAYS[0]} and {DAYS[1]}.",
             "Use the known date that the task means.",
             mend=True,
         )

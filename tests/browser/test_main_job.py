@@ -8,6 +8,7 @@ import re
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from chat.tools.travel import YEAR
 from tests.browser.conftest import send
 from tests.support.served import Served
 
@@ -34,7 +35,7 @@ def test_it_is_planned_checked_asked_booked_once_and_answered(page: Page, served
     expect(page.get_by_text("3 of 3 done")).to_be_visible()
     expect(page.get_by_text(re.compile(r"Order BK-")).first).to_be_visible()
     new = bookings(served)[before:]
-    assert len(new) == 1 and new[0]["room"] == "suite" and new[0]["date_from"] == "2026-10-01"
+    assert len(new) == 1 and new[0]["room"] == "suite" and new[0]["date_from"] == f"{YEAR}-10-01"
 
 
 def test_a_sunny_day_asks_for_the_standard_room(page: Page) -> None:

@@ -15,6 +15,7 @@ from django.core import mail
 from chat.errors import ModelMistake, ToolFailed
 from chat.tools import arguments, registry
 from chat.tools.contract import Done, ToolContext
+from chat.tools.travel import YEAR
 
 pytestmark = pytest.mark.django_db
 
@@ -86,7 +87,7 @@ async def test_now_knows_time_zones_and_says_when_it_does_not(ctx: ToolContext) 
 
 
 @pytest.mark.parametrize(
-    "date", ["2026-10-01", "10-01", "October 1", "1 October 2026", "10月1日", "2026年10月1日", "2026/10/1"]
+    "date", [f"{YEAR}-10-01", "10-01", "October 1", f"1 October {YEAR}", "10月1日", f"{YEAR}年10月1日", f"{YEAR}/10/1"]
 )
 @pytest.mark.parametrize("city", ["Xi'an", "西安", "xian"])
 async def test_the_weather_is_found_however_city_and_date_are_written(ctx: ToolContext, date: str, city: str) -> None:
@@ -96,20 +97,20 @@ async def test_the_weather_is_found_however_city_and_date_are_written(ctx: ToolC
 async def test_an_unknown_date_or_city_names_the_known_ones(ctx: ToolContext) -> None:
     with pytest.raises(ToolFailed, match="no forecast") as fault:
         await run("get_weather", ctx, city="Xi'an", date="2025-10-01")
-    assert "2026-10-01" in fault.value.cause
+    assert f"{YEAR}-10-01" in fault.value.cause
     with pytest.raises(ToolFailed, match="Atlantis"):
-        await run("get_weather", ctx, city="Atlantis", date="2026-10-01")
+        await run("get_weather", ctx, city="Atlantis", date=f"{YEAR}-10-01")
 
 
 async def test_the_same_key_twice_is_one_booking(ctx: ToolContext) -> None:
-    given = {"hotel_id": "XA-204", "date_from": "2026-10-01", "nights": 2, "room": "suite"}
+    given = {"hotel_id": "XA-204", "date_from": f"{YEAR}-10-01", "nights": 2, "room": "suite"}
     first, second = await run("book_hotel", ctx, **given), await run("book_hotel", ctx, **given)
     assert first.data["order_id"] == second.data["order_id"] and first.data["total"] == 1960
 
 
 async def test_a_room_the_hotel_does_not_have_is_refused(ctx: ToolContext) -> None:
     with pytest.raises(ToolFailed, match="no suite"):
-        await run("book_hotel", ctx, hotel_id="XA-317", date_from="2026-10-01", nights=1, room="suite")
+        await run("book_hotel", ctx, hotel_id="XA-317", date_from=f"{YEAR}-10-01", nights=1, room="suite")
 
 
 # ---- arguments -------------------------------------------------------------------------------------------
@@ -120,7 +121,7 @@ async def test_a_room_the_hotel_does_not_have_is_refused(ctx: ToolContext) -> No
     [({"nights": "2"}, 2), ({"nights": "2.0"}, 2), ({"room": "SUITE"}, "suite"), ({"wishes": "quiet"}, ["quiet"])],
 )
 def test_a_harmless_slip_is_mended_and_noted(given: dict[str, Any], effective: Any) -> None:
-    base = {"hotel_id": "XA-204", "date_from": "2026-10-01", "nights": 1, "room": "standard"}
+    base = {"hotel_id": "XA-204", "date_from": f"{YEAR}-10-01", "nights": 1, "room": "standard"}
     found = arguments.effective(registry.builtin()["book_hotel"], base | given)
     assert found.args[next(iter(given))] == effective and found.notes
 

@@ -10,10 +10,11 @@ import pytest
 
 from chat.tools import policy, registry
 from chat.tools.contract import Tier
+from chat.tools.travel import YEAR
 
 BOOK = registry.builtin()["book_hotel"]
 WEATHER = registry.builtin()["get_weather"]
-ARGS = {"hotel_id": "XA-204", "date_from": "2026-10-01", "nights": 2, "room": "suite", "wishes": ["quiet"]}
+ARGS = {"hotel_id": "XA-204", "date_from": f"{YEAR}-10-01", "nights": 2, "room": "suite", "wishes": ["quiet"]}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ Touches: nothing (pure).
 from dataclasses import dataclass
 from typing import Any
 
+from chat.tools.travel import YEAR
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
@@ -24,7 +26,7 @@ SAVE_ZH = "计算17*{factor}。如果结果大于400，就把单词big存到resu
 
 
 def _travel(name: str, text: str, day: int, room: str) -> Task:
-    args = {"date_from": f"2026-10-0{day}", "nights": 2, "room": room}
+    args = {"date_from": f"{YEAR}-10-0{day}", "nights": 2, "room": room}
     return Task(name=name, text=text.format(day=day), tool="book_hotel", args=args)
 
 

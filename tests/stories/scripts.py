@@ -7,6 +7,7 @@ from itertools import takewhile
 from typing import Any
 
 from chat.llm.scripted import call, structured
+from chat.tools.travel import YEAR
 
 PLAN = call(
     "set_plan",
@@ -17,15 +18,15 @@ PLAN = call(
     ],
     conditions=[{"question": "Does it rain?", "if_yes": "book a suite", "if_no": "a standard room"}],
 )
-HOTELS = call("search_hotels", city="Xi'an", date_from="2026-10-01", nights=2)
+HOTELS = call("search_hotels", city="Xi'an", date_from=f"{YEAR}-10-01", nights=2)
 
 
 def weather(day: int = 1) -> Any:
-    return call("get_weather", city="Xi'an", date=f"2026-10-0{day}")
+    return call("get_weather", city="Xi'an", date=f"{YEAR}-10-0{day}")
 
 
 def book(room: str, day: int = 1, hotel: str = "XA-204") -> Any:
-    return call("book_hotel", hotel_id=hotel, date_from=f"2026-10-0{day}", nights=2, room=room)
+    return call("book_hotel", hotel_id=hotel, date_from=f"{YEAR}-10-0{day}", nights=2, room=room)
 
 
 def finish(answer: str) -> Any:

@@ -12,6 +12,7 @@ from chat.db import in_db
 from chat.llm.demo import DemoLLM
 from chat.llm.scripted import ScriptedLLM
 from chat.models import Message, Turn
+from chat.tools.travel import YEAR
 from tests.stories.stage import Stage
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,7 +59,7 @@ async def test_a_trip_is_planned_decided_by_the_weather_and_booked(
     assert turn.end == Turn.End.FINISHED
     assert list(done) == ["set_plan", "get_weather", "search_hotels", "book_hotel", "finish"]
     booked = done["book_hotel"]
-    assert (booked["room"], booked["date_from"], booked["nights"]) == (room, f"2026-10-0{day}", 2)
+    assert (booked["room"], booked["date_from"], booked["nights"]) == (room, f"{YEAR}-10-0{day}", 2)
     assert "BK-" in await answer(turn)
 
 

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from chat.db import in_db
 from chat.llm.scripted import ScriptedLLM, call, calls, structured
 from chat.models import Message, Turn
+from chat.tools.travel import YEAR
 from planning import exclusions, plans
 from planning.models import Plan
 from tests.stories.scripts import finish, plan
@@ -73,7 +74,7 @@ async def test_a_model_that_plans_faultily_for_ever_is_ended_with_words(alice: U
 
 
 async def test_a_model_that_loops_on_one_action_is_ended_and_told_what_was_done(alice: User) -> None:
-    weather = call("get_weather", city="Xi'an", date="2026-10-09")
+    weather = call("get_weather", city="Xi'an", date=f"{YEAR}-10-09")
     llm = ScriptedLLM([plan(("Work it out", "calculate"), ("Weather", "get_weather")), SUM, *repeat(weather, 9)])
     async with Stage(alice, llm) as stage:
         turn = await stage.ended(await stage.say("17 * 23, and the weather in Xi'an"))
