@@ -48,12 +48,13 @@ def gauge(turn: Turn, name: str, used: float, limit: float, text: str) -> Gauge:
         limit=limit,
         text=text if known else words.money(None),
         known=known,
-        level=level if name != "repeats" or used > 1 else "",
+        level=level,
         ended=turn.gate == name,
     )
 
 
 def same_in_a_row(turn: Turn, limit: int) -> int:
-    """How often the newest action stands at the end, one after the other."""
+    """How often the newest action stands at the end, one after the other; done once, it is no repeat."""
     recent = list(turn.calls.order_by("-iteration_id", "-index").values_list("tool", "digest")[: max(limit, 1)])
-    return next((n for n, call in enumerate(recent) if call != recent[0]), len(recent))
+    times = next((n for n, call in enumerate(recent) if call != recent[0]), len(recent))
+    return times if times > 1 else 0

@@ -93,11 +93,11 @@ def newest_iteration(turn: Turn | None) -> Iteration | None:
     return turn.iterations.order_by("-number").only("id", "number", "receipt", "turn").first() if turn else None
 
 
-def newest_recalls(user_id: int, turn: Turn, *, shown_first: int = 0) -> tuple[RecallRow, ...]:
+def newest_recalls(user_id: int, turn: Turn, *, only_shown: bool = False) -> tuple[RecallRow, ...]:
     """The receipt of the newest iteration, the memories as they are now beside it."""
     iteration = newest_iteration(turn)
     receipt = [entry for entry in (iteration.receipt if iteration else []) if isinstance(entry, dict)]
-    return recall_rows(user_id, receipt[:shown_first] if shown_first else receipt)
+    return recall_rows(user_id, [entry for entry in receipt if not only_shown or entry.get("fate") == "shown"])
 
 
 def recall_rows(user_id: int, receipt: Sequence[Mapping[str, Any]]) -> tuple[RecallRow, ...]:

@@ -97,7 +97,7 @@ def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, st
         "tools": sorted(registry.business()),
         "editing_exclusion": options.get("exclusion", ""),
         "asks_approval": open_plan and plan is not None and not plan.approved,
-        "recalls": panel_memory.newest_recalls(conversation.user_id, turn, shown_first=3) if turn else (),
+        "recalls": panel_memory.newest_recalls(conversation.user_id, turn, only_shown=True) if turn else (),
     }
 
 
@@ -166,8 +166,10 @@ def branch_words(steps: Sequence[Step], conditions: Sequence[Condition]) -> dict
     found = {}
     for step in steps:
         question = questions.get(step.when.get("condition", ""), "")
-        if question:
-            answer = _("yes") if step.when.get("branch") == "yes" else _("no")
+        if question and not step.when.get("branch"):  # one step for both branches
+            found[step.key] = _("As “%(question)s” is answered") % {"question": question}
+        elif question:
+            answer = _("yes") if step.when["branch"] == "yes" else _("no")
             found[step.key] = _("Only if “%(question)s” is answered %(answer)s") % {
                 "question": question,
                 "answer": answer,

@@ -86,8 +86,11 @@ def _keep_proposed(turn_id: UUID, message_id: int, said: str, answer: Any) -> in
 
 
 def _lessons(turn: Turn) -> list[Receipt]:
-    """A tool that failed and then did its work: how, as a rule for the person to look at before it counts."""
-    calls = turn.calls.exclude(tier="local").order_by("iteration__number", "index")
+    """A tool that failed and then did its work: how, as a rule for the person to look at before it counts.
+
+    What the person had typed into the card is no fault of the agent's, and nothing to learn from.
+    """
+    calls = turn.calls.exclude(tier="local").exclude(approval__edited=True).order_by("iteration__number", "index")
     failed: dict[str, ToolCall] = {}
     receipts = []
     for call in calls:

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from chat import panel_limits, panel_plan
 from chat.models import Conversation, Message, ToolCall, Turn
-from planning.models import Exclusion, Plan, PlanTemplate, Step
+from planning.models import Condition, Exclusion, Plan, PlanTemplate, Step
 from tests.chat.filled import fill
 
 pytestmark = pytest.mark.django_db
@@ -64,6 +64,19 @@ def steps(*rows: tuple[str, str]) -> list[Step]:
     return [Step(key=key, title=title, index=n, tools=["t"]) for n, (key, title) in enumerate(rows, 1)]
 
 
+@pytest.mark.parametrize(
+    ("branch", "words"),
+    [("", "As “It rains” is answered"), ("no", "Only if “It rains” is answered no"), ("yes", "is answered yes")],
+)
+def test_a_step_says_which_answer_it_follows(full: Conversation, branch: str, words: str) -> None:
+    plan = Plan.objects.filter(conversation=full).latest("revision")
+    condition = Condition.objects.get(turn_id=plan.turn_id)
+    step = Step.objects.filter(plan=plan).order_by("index").last()
+    assert step is not None
+    step.when = {"condition": condition.key} | ({"branch": branch} if branch else {})
+    assert words in panel_plan.branch_words([step], [condition])[step.key]
+
+
 def test_a_revision_is_told_as_what_was_added_removed_changed_and_moved() -> None:
     old = steps(("a", "One"), ("b", "Two"), ("c", "Three"), ("d", "Four"))
     new = steps(("a", "One"), ("c", "Three"), ("b", "Two, reworded"), ("e", "Five"))
@@ -95,7 +108,7 @@ def test_repeats_count_the_same_action_at_the_end(full: Conversation) -> None:
     turn = full.turns.get()
     assert panel_limits.same_in_a_row(turn, 5) == 3
     ToolCall.objects.filter(turn=turn, iteration__number=2).update(digest="other")
-    assert panel_limits.same_in_a_row(turn, 5) == 1
+    assert panel_limits.same_in_a_row(turn, 5) == 0
 
 
 def test_a_plan_that_waits_for_the_person_says_so(page: Client, full: Conversation) -> None:

@@ -90,7 +90,7 @@ def test_the_number_of_queries_does_not_grow_with_history(page: Client, alice: U
         with CaptureQueriesContext(connection) as queries:
             get(page, name, conversation)
         counts.append(len(queries))
-    assert counts[0] == counts[1]
+    assert counts[1] <= counts[0]
     assert counts[1] <= 17  # session, person, conversation and turn are 4 of them
 
 
