@@ -5,12 +5,14 @@ request -> the refreshed fragment or page.  Touches: memory (its writers); rows 
 
 import json
 from dataclasses import dataclass
+from datetime import date
 from uuid import UUID
 
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
@@ -19,7 +21,8 @@ from django.views.decorators.http import require_GET, require_POST
 from chat import events, panel_memory, words
 from chat.owned import PersonRequest, conversation_of, signed_in
 from chat.panel_views import CONFLICT, REFUSED, show
-from memory import accesses, forget, records
+from memory import accesses, facts, forget, past, records
+from memory.kinds import registry
 from memory.models import MemoryRecord, UserMemory
 from memory.types import Receipt
 
@@ -120,7 +123,7 @@ def listing(request: PersonRequest, said: Said, part: str = "") -> HttpResponse:
         "section": "memories",
         "page": page,
         "rows": [panel_memory.record_row(record) for record in page],
-        "kinds": MemoryRecord.objects.filter(user_id=request.user.pk).values_list("kind", flat=True).distinct(),
+        "kinds": [(kind.name, kind.label) for kind in registry.all_kinds().values()],
         "statuses": MemoryRecord.Status.choices,
         "asked": {name: asked.get(name, "") for name in ("q", "kind", "status", "edit", "forget")},
         "keep": keep.urlencode() + "&" if keep else "",
@@ -150,6 +153,25 @@ def found(user_id: int, asked: QueryDict) -> QuerySet[MemoryRecord]:
     for word in asked.get("q", "").split()[:10]:
         rows = rows.filter(text__icontains=word)
     return rows.order_by("-pinned", "-created_at", "pk")
+
+
+@signed_in
+@require_GET
+@never_cache
+def then(request: PersonRequest) -> HttpResponse:
+    """What was so on a day, as far as the person has told: today's without a day."""
+    day = parse_day(request.GET.get("on", "")) or timezone.localdate()
+    query = request.GET.get("q", "").strip()[:300]
+    held = past.was_so(request.user.pk, past.end_of(day), query)
+    rows = [(facts.sentence(fact), fact) for fact in held]
+    return render(request, "memories/then.html", {"section": "memories", "day": day, "query": query, "rows": rows})
+
+
+def parse_day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 @signed_in

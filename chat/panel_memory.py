@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from chat import words
 from chat.models import Conversation, Iteration, Turn
 from memory import forget, recall
+from memory.kinds import registry
 from memory.models import MemoryRecord
 from memory.text import digest
 
@@ -45,6 +46,10 @@ class RecallRow:
     link: str  # to the message it is from
     record: MemoryRecord | None  # as it is now; None: gone since
     pinned: bool
+
+    @property
+    def kind_label(self) -> str:
+        return str(registry.find(self.kind).label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

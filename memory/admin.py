@@ -8,6 +8,7 @@ receipts go with it. Permissions are those of this room alone: upkeep of memorie
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +19,8 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
@@ -31,6 +34,7 @@ from memory.models import Document, EntityFact, Forgetting, MemoryAccess, Memory
 from memory.recall import recall, source_words
 
 FOUND = 20  # memories of one person that a search by meaning adds
+MONTHS = 24  # back, that "true in" offers
 MOST_PEOPLE = 25  # whose memories one search looks into by meaning, each person's by itself
 
 
@@ -57,6 +61,30 @@ class SourceOf(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[MemoryRecord]) -> QuerySet[MemoryRecord]:
         return queryset.filter(source__by=self.value()) if self.value() else queryset
+
+
+class TrueIn(admin.SimpleListFilter):
+    """ "What was true in May?": facts in force at some time of that month."""
+
+    title = lazy("true in")
+    parameter_name = "true_in"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        first = timezone.localdate().replace(day=1)
+        months = [
+            first := first if number == 0 else (first - timedelta(days=1)).replace(day=1) for number in range(MONTHS)
+        ]
+        return [("now", _("now")), *((f"{month:%Y-%m}", date_format(month, "YEAR_MONTH_FORMAT")) for month in months)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[EntityFact]) -> QuerySet[EntityFact]:
+        if self.value() == "now":
+            return queryset.filter(valid_to=None)
+        if not self.value():
+            return queryset
+        first = datetime.strptime(str(self.value()), "%Y-%m")
+        begins = timezone.make_aware(first)
+        ends = timezone.make_aware((first + timedelta(days=32)).replace(day=1))
+        return queryset.filter(Q(valid_to=None) | Q(valid_to__gt=begins), valid_from__lt=ends)
 
 
 class KindOf(admin.SimpleListFilter):
@@ -311,7 +339,12 @@ class MemoryRecordAdmin(Logged, ModelAdmin):
 @admin.register(EntityFact)
 class EntityFactAdmin(ReadOnly, Logged, ModelAdmin):
     list_display = ("subject", "attribute", "value", "user", "valid_from", "valid_to")
-    list_filter = ("attribute", ("valid_to", admin.EmptyFieldListFilter), ("user", admin.RelatedOnlyFieldListFilter))
+    list_filter = (
+        TrueIn,
+        "attribute",
+        ("valid_to", admin.EmptyFieldListFilter),
+        ("user", admin.RelatedOnlyFieldListFilter),
+    )
     list_select_related = ("user",)
     search_fields = ("subject", "attribute", "value")
 

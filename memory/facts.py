@@ -218,7 +218,7 @@ def history(user_id: int, subject: str = "", attribute: str = "") -> list[FactVi
     return [_view(fact) for fact in rows.order_by("valid_from", "id")]
 
 
-def sentence(fact: EntityFact) -> str:
+def sentence(fact: EntityFact | FactView) -> str:
     """A fact as a line of text, for a memory whose own words are no longer all true."""
     who = "The user" if fact.subject == ME else fact.subject.capitalize()
     if fact.attribute in VERBS:

@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memory import facts, records, shelf, slots, tombstones
-from memory.models import EntityFact, Forgetting, MemoryRecord, RecordEdit
+from memory.models import Document, EntityFact, Forgetting, MemoryAccess, MemoryRecord, RecordEdit, StateSlot
 from memory.names import attribute_name
 from memory.recall import recall
 from memory.redaction import Blotter
@@ -150,6 +150,18 @@ def export(user_id: int) -> dict[str, Any]:
             for row in rows.defer("vector", "tokens")
         ],
         "facts": [{name: _plain(getattr(fact, name)) for name in fact_fields} for fact in held],
+        "state": [
+            {"conversation": str(slot.conversation_id), "name": slot.name, "kind": slot.kind, "value": slot.value}
+            for slot in StateSlot.objects.filter(conversation__user_id=user_id)
+        ],
+        "documents": [
+            {"name": row.name, "size": row.size, "pages": row.pages, "at": row.created_at.isoformat()}
+            for row in Document.objects.filter(user_id=user_id)
+        ],
+        "seen_by_operators": [
+            {"who": row.staff_name, "action": row.action, "count": row.count, "at": row.at.isoformat()}
+            for row in MemoryAccess.objects.filter(user_id=user_id)
+        ],
         "forgotten": [{"at": item.at.isoformat(), "counts": item.counts} for item in forgettings(user_id)],
         "not_to_be_learnt_again": tombstones.count(user_id),
     }

@@ -1,16 +1,21 @@
 """Search what is known about the person from earlier conversations.
 
-question -> memories.  Touches: memory.recall.
+question -> memories, or what was so on a past day.  Touches: memory.recall, memory.past.
 """
 
 import re
+from datetime import date
 
 from django.conf import settings
-from pydantic import Field
+from django.utils import timezone
+from pydantic import Field, field_validator
 
 from chat.db import in_db
 from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolContext
+from chat.tools.dates import read_date
+from memory import facts, past
 from memory.recall import count_recalled, recall
+from memory.types import FactView
 
 # A question for all that is known resembles no memory: the best are shown whatever their score.
 EVERYTHING = re.compile(
@@ -23,13 +28,34 @@ EVERYTHING = re.compile(
 class SearchMemoryArgs(Args):
     query: str = Field(description="what to look for, as a question or a few words", min_length=1, max_length=400)
     limit: int = Field(default=5, ge=1, le=20, description="how many at most")
+    on: date | None = Field(default=None, description="a past day: what was so then, since changed or not")
+
+    _day = field_validator("on", mode="before")(lambda value: read_date(value, year=None))
 
 
 async def run(args: SearchMemoryArgs, ctx: ToolContext) -> Done:
     return await in_db(_run, args, ctx)
 
 
+def _then(args: SearchMemoryArgs, user_id: int, day: date) -> Done:
+    held = past.was_so(user_id, past.end_of(day), args.query, args.limit)
+    memories = [
+        {"id": f"fact-{fact.id}", "text": facts.sentence(fact), "kind": "fact", "source": _span(fact)} for fact in held
+    ]
+    text = "\n".join(f"- {item['text']} ({item['source']})" for item in memories)
+    summary = f"{len(held)} of {day.isoformat()}" if held else "Nothing found"
+    data = {"memories": memories, "notice": ""}
+    return Done(data=data, summary=summary, text=text or f"Nothing is known about {day.isoformat()}.")
+
+
+def _span(fact: FactView) -> str:
+    since = f"from {timezone.localtime(fact.valid_from):%Y-%m-%d}"
+    return f"{since} until {timezone.localtime(fact.valid_to):%Y-%m-%d}" if fact.valid_to else f"{since}, still so"
+
+
 def _run(args: SearchMemoryArgs, ctx: ToolContext) -> Done:
+    if args.on:
+        return _then(args, ctx.user_id, args.on)
     floor = -1.0 if EVERYTHING.search(args.query) else settings.AGENT_RECALL_FLOOR
     found = recall(ctx.user_id, args.query, limit=args.limit, floor=floor, unasked=False)
     shown = found.shown

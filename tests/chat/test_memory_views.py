@@ -4,7 +4,9 @@ request -> fragment or page.  Touches: rows.
 """
 
 import json
+import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -215,3 +217,23 @@ def test_a_stranger_must_sign_in(name: str) -> None:
     answer = Client().get(reverse(name))
     assert answer.status_code == 302
     assert answer["Location"].startswith(reverse("login"))
+
+
+@pytest.mark.parametrize(
+    ("day", "place"), [("2026-05-15", "Paris"), ("2026-06-01", "Rome"), ("2026-11-30", "Rome"), ("nonsense", "Rome")]
+)
+def test_what_was_true_in_may_is_answered(page: Client, alice: User, bob: User, day: str, place: str) -> None:
+    moved = {"I live in Paris": datetime(2026, 4, 1, tzinfo=UTC), "I moved to Rome": datetime(2026, 6, 1, tzinfo=UTC)}
+    for text, when in moved.items():
+        records.remember(alice.pk, text, source={"by": "person", "turn": "t"}, when=when)
+    records.remember(bob.pk, "I live in Oslo", source={"by": "person"}, when=moved["I live in Paris"])
+    shown = page.get(reverse("memories-then"), {"on": day, "q": "where do I live"}).content.decode()
+    assert f"The user lives in {place}" in shown
+    assert set(re.findall(r"lives in (\w+)", shown)) == {place}
+
+
+def test_before_anything_was_said_nothing_is_known(page: Client, alice: User) -> None:
+    records.remember(alice.pk, "I live in Paris", source={"by": "person"})
+    assert (
+        "Nothing is known about that day" in page.get(reverse("memories-then"), {"on": "2001-01-01"}).content.decode()
+    )

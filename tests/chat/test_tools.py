@@ -5,6 +5,8 @@ Touches: a temporary workspace; no network.
 
 import asyncio
 import time
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -12,10 +14,12 @@ from uuid import uuid4
 import pytest
 from django.core import mail
 
+from chat.db import in_db
 from chat.errors import ModelMistake, ToolFailed
 from chat.tools import arguments, registry
 from chat.tools.contract import Done, ToolContext
 from chat.tools.travel import YEAR
+from memory import records
 
 pytestmark = pytest.mark.django_db
 
@@ -279,3 +283,17 @@ def test_every_write_tool_says_what_it_does_on_the_card() -> None:
     writes = [contract for contract in registry.builtin().values() if contract.tier == "write"]
     assert {"book_hotel", "write_file", "delete_file", "send_email", "http_request"} <= {c.name for c in writes}
     assert all(contract.effect for contract in writes)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_search_memory_answers_what_was_so_on_a_past_day(ctx: ToolContext, alice: Any) -> None:
+    moved = {"I live in Paris": datetime(2026, 4, 1, tzinfo=UTC), "I moved to Rome": datetime(2026, 6, 1, tzinfo=UTC)}
+    for text, when in moved.items():
+        await in_db(records.remember, alice.pk, text, source={"by": "person"}, when=when)
+    mine = replace(ctx, user_id=alice.pk)
+    done = await run("search_memory", mine, query="Where did I live?", on="2026-05-15")
+    assert done.text == "- The user lives in Paris (from 2026-04-01 until 2026-06-01)"
+    assert [item["text"] for item in (await run("search_memory", mine, query="Where do I live?")).data["memories"]] == [
+        "I moved to Rome"
+    ]
+    assert "Nothing is known" in (await run("search_memory", mine, query="x", on="2001-01-01")).text

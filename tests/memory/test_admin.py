@@ -3,6 +3,7 @@
 Touches: the admin, rows, the index.
 """
 
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +12,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from memory import documents, hygiene, index, outbox, reading, records
 from memory.models import Chunk, MemoryAccess, MemoryRecord
@@ -173,6 +175,21 @@ def test_the_hygiene_report_finds_what_is_doubled_and_what_contradicts_itself(
     assert [(pair.one.text, pair.two.text) for pair in found.duplicates] == [("I have a cat.", "I have a cat.")]
     assert [pair.two.text for pair in found.contradictions] == ["The shop does not open at nine"]
     assert "does not open" in admin_client.get(reverse("admin:memory_hygiene")).content.decode()
+
+
+def test_what_was_true_in_a_month_is_a_filter(admin_client: Client, alice: User) -> None:
+    now = timezone.now()
+    records.remember(alice.pk, "I live in Paris", source={"by": "person"}, when=now - timedelta(days=200))
+    records.remember(alice.pk, "I moved to Rome", source={"by": "person"}, when=now - timedelta(days=65))
+    url = reverse("admin:memory_entityfact_changelist")
+
+    def values(month: str) -> set[str]:
+        rows = admin_client.get(url, {"true_in": month}).context_data["cl"].result_list
+        return {fact.value for fact in rows}
+
+    assert values("now") == {"Rome"}
+    assert values(f"{timezone.localtime(now) - timedelta(days=130):%Y-%m}") == {"Paris"}
+    assert values(f"{timezone.localtime(now):%Y-%m}") == {"Rome"}
 
 
 def test_all_of_many_memories_are_reached_by_filter_and_page(admin_client: Client, alice: User) -> None:

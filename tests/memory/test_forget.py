@@ -3,6 +3,7 @@
 marker -> nowhere.  Touches: rows, the index, files.
 """
 
+import json
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from django.apps import apps
 from django.db import connection
 
 from chat.models import Conversation, Iteration, Message, Summary, ToolCall, Turn
-from memory import consolidate, facts, forget, index, outbox, records, slots
+from memory import accesses, consolidate, facts, forget, index, outbox, records, slots
 from memory.models import Forgetting, IndexRemoval, MemoryRecord, Tombstone
 from tests.memory.conftest import Ask, Tell
 
@@ -229,11 +230,17 @@ def test_the_export_holds_everything_of_this_person_alone(alice: Any, bob: Any, 
     records.edit(alice.id, first.record_id, "I live in Paris, 5e", by=alice.id)
     tell("I moved to Rome")
     tell("My secret garden is blue", user=bob)
+    for person, value in ((alice, "Xi'an"), (bob, "garden")):
+        conversation = Conversation.objects.create(user=person)
+        slots.patch(conversation.id, [{"op": "set", "name": "place", "kind": "fact", "value": value}], by="person")
+        accesses.note(alice if person == bob else bob, "opened", {person.id: 1})
     found = forget.export(alice.id)
     assert [row["text"] for row in found["memories"]] == ["I live in Paris, 5e", "I moved to Rome"]
     assert found["memories"][0]["earlier_texts"][0]["text"] == "I live in Paris"
     assert {fact["value"] for fact in found["facts"]} == {"Paris", "Rome"}
-    assert "garden" not in str(found)
+    assert [slot["value"] for slot in found["state"]] == ["Xi'an"]
+    assert [look["who"] for look in found["seen_by_operators"]] == ["bob"]
+    assert "garden" not in str(found) and json.loads(json.dumps(found)) == found
 
 
 # ---- on the disk ---------------------------------------------------------------------------------------

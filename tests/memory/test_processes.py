@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -194,3 +195,104 @@ def test_a_command_beside_a_running_server_leaves_the_index_to_it(place: Place) 
     assert "Another process holds the index." in said
     out, err = server.communicate(timeout=60)
     assert out.strip() == "1 True", err
+
+
+# ---- a disk that is really full ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, migrated: Path) -> Iterator[Place]:
+    """A data directory on a file system of 160 MB of its own."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        pytest.skip("only root may mount a file system")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160m", "tmpfs", str(folder)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
+    try:
+        yield Place(Path(shutil.copytree(migrated, folder / "data")))
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+FULL = """
+import pathlib
+from django.db import DatabaseError
+folder = pathlib.Path(os.environ["AGENT_DATA_DIR"])
+alice = User.objects.get(username="alice")
+def fill(leave):
+    import shutil
+    with open(folder.parent / "ballast", "ab") as file:
+        while (free := shutil.disk_usage(folder).free) > leave:
+            file.write(b"x" * min(free - leave, 1 << 20)); file.flush()
+"""
+
+
+def test_on_a_full_disk_nothing_committed_is_lost_talk_goes_on_and_it_heals_when_there_is_room(
+    small_disk: Place,
+) -> None:
+    out = small_disk.run(
+        FULL
+        + """
+for n in range(20): tell(alice, f"My thing {n} is item{n}")
+outbox.drain_all()
+tell(alice, "My boat is called Nina")
+fill(leave=1 << 20)
+print("index:", outbox.drain().fault)
+kept = 0
+fill(leave=0)
+for n in range(400):
+    try:
+        kept += tell(alice, f"My box {n} holds " + "paper " * 300 + str(n)).status == "kept"
+    except DatabaseError as fault:
+        print("rows:", fault); break
+print("asked:", [item.text for item in recall(alice.pk, "boat Nina", limit=1, floor=0.2).shown])
+print("kept", kept)
+"""
+    )
+    said = dict(line.split(": ", 1) for line in out.splitlines() if ": " in line)
+    assert "full" in said["index"] and "full" in said["rows"]
+    assert said["asked"] == "['My boat is called Nina']"
+    (small_disk.folder.parent / "ballast").unlink()
+    count = 21 + int(out.splitlines()[-1].split()[1])
+    assert small_disk.run(HEALED) == f"True {count} {{'mem-hashed-3': {count}}}"
+
+
+def test_a_kill_on_a_full_disk_loses_nothing_that_was_committed(small_disk: Place) -> None:
+    small_disk.run(
+        FULL
+        + """
+for n in range(20): tell(alice, f"My thing {n} is item{n}")
+outbox.drain_all()
+for n in range(20, 30): tell(alice, f"My thing {n} is item{n}")
+fill(leave=0)
+outbox.drain()
+kill()
+"""
+    )
+    (small_disk.folder.parent / "ballast").unlink()
+    assert small_disk.run(HEALED) == "True 30 {'mem-hashed-3': 30}"
+
+
+def test_an_index_folder_deleted_under_a_stopped_server_is_made_anew_and_said(place: Place) -> None:
+    place.run(
+        """
+        alice = User.objects.get(username="alice")
+        for n in range(20): tell(alice, f"My thing {n} is item{n}")
+        outbox.drain_all()
+        """
+    )
+    shutil.rmtree(place.folder / "chroma")
+    out = place.run(
+        """
+        from django.conf import settings
+        settings.AGENT_EXACT_LIMIT = 0
+        alice = User.objects.get(username="alice")
+        found = recall(alice.pk, "thing 7 item7", limit=1, floor=0.2)
+        print([item.text for item in found.shown], found.notice)
+        print(outbox.drain_all().rebuilt, outbox.drift().in_step)
+        """
+    )
+    assert "My thing 7 is item7" in out and "being rebuilt" in out
+    assert out.splitlines()[-1] == "True True"
