@@ -125,4 +125,4 @@ async def test_five_hundred_messages_stay_fast_and_within_the_budget(alice: User
 def counted(turn: Turn) -> tuple[Any, int]:
     Turn.objects.filter(id=turn.id).update(status="running")
     with CaptureQueriesContext(connection) as made:
-        return read(turn.id, turn.fence), len(made)
+        return read(turn.id, turn.fence, turn.conversation.user_id, None), len(made)
