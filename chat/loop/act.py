@@ -7,12 +7,13 @@ Reads run side by side, everything that changes something runs one at a time.
 
 import asyncio
 import traceback
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 
+from chat import events
 from chat.db import in_db
 from chat.errors import ModelMistake
 from chat.loop import record
@@ -77,6 +78,7 @@ async def _run(
         iteration=snapshot.number,
         idempotency_key=str(call_id),
         workspace=settings.AGENT_DATA_DIR / "files" / str(snapshot.conversation_id),
+        progress=_progress(snapshot, contract),
     )
     tries = READ_TRIES if contract.tier == Tier.READ else 1
     for attempt in range(1, tries + 1):
@@ -112,6 +114,14 @@ async def _run(
                 )
             await asyncio.sleep(0.2 * attempt)
     raise AssertionError("unreachable")
+
+
+def _progress(snapshot: Snapshot, contract: Contract) -> Callable[[str], Awaitable[None]]:
+    async def tell(words: str) -> None:
+        turn, text = str(snapshot.turn_id), f"{contract.name}: {words}"
+        await events.stream(snapshot.conversation_id, turn=turn, kind="notice", text=text)
+
+    return tell
 
 
 def _stopping() -> bool:

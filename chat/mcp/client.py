@@ -9,12 +9,13 @@ SDK runs in the caller's task, so that no cancel scope is left in a task that di
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from chat.mcp import answers, clean
+from chat.mcp import answers, clean, elicit
 from chat.mcp.types import Answer, Flow, Listed, Spec, Trouble
 
 if TYPE_CHECKING:
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
 START = 60.0  # seconds a server may take to start, whether or not a caller still waits
 IDLE = 300.0  # seconds without a call until a session is closed
 PAGES, TOOLS = 20, 300  # of a server's list
+PROGRESS = 0.5  # seconds between two words of it on the page
 
 type Ask[T] = Callable[[Client], Awaitable[T]]
 type Note = Callable[[Sequence[Listed]], Awaitable[None]]
+type Told = Callable[[str], Awaitable[None]]
 
 log = logging.getLogger(__name__)
 _sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, "Session"]] = WeakKeyDictionary()
@@ -40,7 +43,7 @@ class Session:
         self.listed: tuple[Listed, ...] = ()
         self.changed = True  # the list is to be noted
         self.stale = False  # the server says that it has another one
-        self.asked: list[str] = []  # what the server wanted to ask the person
+        self.calls: list[elicit.Asking] = []  # those that run, with what the server asks in them
         self.noting = asyncio.Lock()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ready.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -178,7 +181,7 @@ async def _connected(session: Session) -> AsyncGenerator["Client"]:
             transport,
             cache=None,
             message_handler=_noticing(session),
-            elicitation_callback=_declining(session),
+            elicitation_callback=_asking(session),
             input_required_max_rounds=3,
         )
         async with asyncio.timeout(START):
@@ -209,7 +212,7 @@ async def _unchecked(name: str, result: object) -> None:
 
 
 def _noticing(session: Session) -> Any:
-    """Of all that a server says unasked, one thing matters: that its list has changed. Progress and logs are dropped."""
+    """Of all that a server says unasked, one thing matters: that its list has changed. Logs are dropped."""
     from mcp.types import ToolListChangedNotification
 
     async def notice(message: object) -> None:
@@ -219,15 +222,21 @@ def _noticing(session: Session) -> Any:
     return notice
 
 
-def _declining(session: Session) -> Any:
-    """A server cannot ask the person: what it asks goes back to the agent, which can."""
+def _asking(session: Session) -> Any:
+    """A server asks the person: answered from what they have said, else left to the agent to ask with ask_user."""
     from mcp.types import ElicitResult
 
-    async def decline(context: object, params: object) -> ElicitResult:
-        session.asked.append(clean.seen(getattr(params, "message", ""), 300))
-        return ElicitResult(action="decline")
+    async def ask(context: object, params: object) -> ElicitResult:
+        # Over the open connection nothing says in which call it is asked: of several, nobody's words are given away.
+        alone = session.calls[0] if len(session.calls) == 1 else None
+        asking = elicit.current.get() or alone
+        schema = getattr(params, "requested_schema", None)
+        if asking is None or schema is None:  # or by a page of its own, which nobody is sent to
+            return ElicitResult(action="decline")
+        content = asking.content(getattr(params, "message", ""), schema)
+        return ElicitResult(action="cancel") if content is None else ElicitResult(action="accept", content=content)
 
-    return decline
+    return ask
 
 
 async def _list(client: "Client") -> tuple[Listed, ...]:
@@ -271,18 +280,45 @@ async def opened(spec: Spec, note: Note) -> Session:
     return session
 
 
-async def call(session: Session, tool: str, args: Mapping[str, Any], key: str) -> Answer:
+async def call(
+    session: Session, tool: str, args: Mapping[str, Any], key: str, asking: elicit.Asking, told: Told | None = None
+) -> Answer:
     """One call. Raises Trouble; a caller that gives up has the call cancelled and the session retired."""
     meta: Any = {"agentweb/idempotencyKey": key}
+
+    async def request(client: "Client") -> Any:
+        elicit.current.set(asking)
+        session.calls.append(asking)
+        try:
+            return await client.call_tool(tool, dict(args), meta=meta, progress_callback=_telling(told))
+        finally:
+            session.calls.remove(asking)
+
     try:
-        result = await session.ask(lambda client: client.call_tool(tool, dict(args), meta=meta))
+        result = await session.ask(request)
     except asyncio.CancelledError:
         session.retire("A call did not come back.")  # it may hang for good; the next call opens another
         raise
-    asked, session.asked = session.asked, []
     answer = answers.read(result.content, result.structured_content, error=result.is_error)
-    notes = "".join(f"\n(The server wanted to ask the person: {words!r}. It was told no.)" for words in asked)
-    return replace(answer, text=answer.text + notes)
+    return replace(answer, asked=tuple(asking.left))
+
+
+def _telling(told: Told | None) -> Any:
+    """Progress in words, seldom enough for a page."""
+    if told is None:
+        return None
+    last = 0.0
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < PROGRESS:
+            return
+        last = now
+        share = f"{100 * progress / total:.0f} %" if total and 0 <= progress <= total else ""
+        await told(" ".join(part for part in (clean.seen(message or "", 120), share) if part))
+
+    return tell
 
 
 async def listed(spec: Spec) -> tuple[Listed, ...]:

@@ -21,8 +21,8 @@ from pydantic import ConfigDict
 
 from chat.db import in_db
 from chat.errors import OutcomeUnknown, ToolFailed
-from chat.mcp import clean, client, servers
-from chat.mcp.types import Listed, Trouble
+from chat.mcp import clean, client, elicit, servers
+from chat.mcp.types import Answer, Listed, Trouble
 from chat.models import McpServer, McpTool
 from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolContext
 
@@ -132,7 +132,8 @@ def _runner(row: McpTool, digest: str, *, reads: bool) -> Callable[[Mapping[str,
                         "The server has changed it, or it was switched off.",
                         "Go another way, and tell the person that staff must look at it.",
                     )
-                answer = await client.call(session, name, args, ctx.idempotency_key)
+                asking = elicit.Asking(server=server, answers=await in_db(elicit.answers, ctx.turn_id))
+                answer = await client.call(session, name, args, ctx.idempotency_key, asking, ctx.progress)
         except TimeoutError:
             assert spec is not None
             late = Trouble(f"No answer within {spec.timeout:g} seconds.")
@@ -140,9 +141,22 @@ def _runner(row: McpTool, digest: str, *, reads: bool) -> Callable[[Mapping[str,
         except Trouble as trouble:
             raise await _failed(server_id, server, trouble, reads=reads) from None
         await in_db(servers.health, server_id, up=True, words=_("Answers"))
+        if answer.asked:
+            raise _asks(server, name, answer)
         return done(server, name, answer.text, answer.structured, error=answer.error)
 
     return run
+
+
+def _asks(server: str, tool: str, answer: Answer) -> ToolFailed:
+    """It goes on once the person has said what the server wants to know."""
+    return ToolFailed(
+        f"{server} wants to know something of the person first.",
+        next=f"Call ask_user with exactly '{server} asks: ' and its question, then {server}__{tool} again: their answer "
+        "is passed on.",
+        mend=True,
+        quoted=f"{' '.join(answer.asked)} [it said: {answer.text[:500]}]",
+    )
 
 
 def done(server: str, tool: str, text: str, structured: Any, *, error: bool) -> Done:

@@ -38,6 +38,7 @@ class Answer:
     text: str
     structured: Any = None
     error: bool = False
+    asked: tuple[str, ...] = ()  # what the server wanted to know of the person and was not told
 
 
 MOST = 64_000_000  # bytes that may come for one call

@@ -41,6 +41,7 @@ class ToolContext:
     iteration: int
     idempotency_key: str  # the same for every attempt at this very call
     workspace: Path  # the conversation's own folder; may not exist yet
+    progress: Callable[[str], Awaitable[None]] | None = None  # a word on how far it is, for the page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,7 +102,7 @@ async def run(name: str, ctx: ToolContext, **args: Any) -> Done:
 def test_nothing_is_offered_before_staff_have_accepted_it(saved: Path, changed: Path) -> None:
     server = servers.add("trouble", command=(sys.executable, PROGRAM))
     said = servers.refresh(server.id)
-    assert "trouble__echo" not in registry.business() and "13 to accept" in said
+    assert "trouble__echo" not in registry.business() and "15 to accept" in said
     accept(server)
     assert registry.business()["trouble__echo"].purpose == "Say the same again."
     servers.withdraw(McpTool.objects.get(name="echo").id)
@@ -269,8 +269,6 @@ async def test_answers_of_all_kinds_are_words(saved: Path, changed: Path, ctx: T
     assert (await run("nul", ctx)).text == "beforeafter[31mred"
     shown = (await run("picture", ctx)).text
     assert "image/png" in shown and "https://example.org/report" in shown and "aGVsbG8" not in shown
-    asked = (await run("ask", ctx)).text
-    assert "decline" in asked and "password" in asked and "told no" in asked
     flood = await run("flood", ctx)
     assert "left out" in flood.text and len(json.dumps(flood.data)) < 110_000
     with pytest.raises(ToolFailed, match="failed") as refused:
@@ -445,6 +443,56 @@ async def test_a_server_that_dies_in_an_approved_write_leaves_it_to_the_person(
         await in_db(turns.settle_unknown, alice, row.id, "happened")
         assert (await stage.ended(turn)).end == "finished"
     assert saved.read_text() == "tea\n"
+
+
+async def test_what_a_server_asks_is_asked_of_the_person_and_their_answer_passed_on(
+    alice: User, saved: Path, changed: Path
+) -> None:
+    await in_db(register, saved, changed)
+    script = [
+        plan(("Order tea", "trouble__order")),
+        call("trouble__order", what="tea"),
+        call("ask_user", question="trouble asks: Which size do you want? (size: small / large)"),
+        call("trouble__order", what="tea"),
+        finish("A large tea is ordered."),
+    ]
+    llm = ScriptedLLM(script)
+    async with Stage(alice, llm) as stage:
+        turn = await stage.say("Order tea")
+        await stage.decide(await stage.asked(turn), grant=True)
+        await stage.until(turn, "waiting_user")
+        first = (await stage.calls(turn))[1]
+        assert first.status == "failed" and "Which size do you want? (size: small / large)" in first.text
+        assert not saved.exists()
+        await stage.say("Large")
+        await stage.decide(await stage.asked(turn), grant=True)  # a write asks each time
+        turn = await stage.ended(turn)
+    assert (turn.end, saved.read_text()) == ("finished", "tea large\n")
+
+
+async def test_the_model_does_not_answer_in_the_persons_place(alice: User, saved: Path, changed: Path) -> None:
+    await in_db(register, saved, changed)
+    order = call("trouble__order", what="tea", size="large", answer="large")
+    script = [plan(("Order tea", "trouble__order")), order, order, finish("It asks.")]
+    async with Stage(alice, ScriptedLLM(script)) as stage:
+        turn = await stage.say("Which size do you want? large")
+        await stage.row(lambda: turn.calls.filter(tool="trouble__order").exclude(text="").first(), turn)
+    assert not saved.exists()
+
+
+async def test_progress_is_shown_and_stop_reaches_the_server(alice: User, saved: Path, changed: Path) -> None:
+    await in_db(register, saved, changed)
+    script = [plan(("Count", "trouble__slow")), call("trouble__slow"), finish("Counted.")]
+    async with Stage(alice, ScriptedLLM(script)) as stage:
+        turn = await stage.say("Count")
+        told = "trouble__slow: Counting 25 %"
+        await stage.row(lambda: [one for one in stage.events if one.get("text") == told] or None, turn)
+        began = time.monotonic()
+        await in_db(turns.stop, alice, turn.id)
+        turn = await stage.ended(turn)
+        assert time.monotonic() - began < 2
+        await stage.row(lambda: saved.exists() or None)
+    assert (turn.end, saved.read_text()) == ("stopped", "cancelled")
 
 
 async def test_a_server_that_dies_in_a_read_fails_the_call_and_the_chat_goes_on(

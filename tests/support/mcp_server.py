@@ -3,13 +3,14 @@
 tools -> answers.  Touches: the file that --saved names; a file that --changed names changes the schema.
 """
 
+import asyncio
 import os
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-from mcp.server.elicitation import ElicitationResult
+from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve import Elicit, Resolve
@@ -124,6 +125,35 @@ async def wanted(ctx: Context) -> Elicit[Answer]:
 async def ask(answer: Annotated[ElicitationResult[Answer], Resolve(wanted)]) -> str:
     """Ask the person something."""
     return f"They said: {answer.action}"
+
+
+class Size(BaseModel):
+    size: Literal["small", "large"]
+
+
+async def wanted_size(ctx: Context) -> Elicit[Size]:
+    return Elicit("Which size do you want?", Size)
+
+
+@server.tool()
+async def order(what: str, answer: Annotated[ElicitationResult[Size], Resolve(wanted_size)]) -> str:
+    """Order something; asks the person for the size."""
+    if not isinstance(answer, AcceptedElicitation):
+        return f"Nothing was ordered: {answer.action}"
+    with Path(option("--saved")).open("a") as file:
+        file.write(f"{what} {answer.data.size}\n")
+    return f"Ordered {what}, {answer.data.size}"
+
+
+@server.tool(annotations=READS)
+async def slow(ctx: Context) -> str:
+    """Say how far it is, then wait until it is cancelled."""
+    await ctx.report_progress(1, 4, "Counting")
+    try:
+        await asyncio.sleep(3_600)
+    finally:
+        Path(option("--saved")).write_text("cancelled")
+    return ""
 
 
 @server.tool(name="bad.name")
