@@ -35,7 +35,7 @@ def assemble(snapshot: Snapshot, *, tokens: int = 0) -> Context:
     """tokens: the limit of the whole request, reply aside; 0: the setting's."""
     limit = tokens or settings.AGENT_CONTEXT_TOKENS - settings.AGENT_REPLY_TOKENS
     tools = schemas.offered(snapshot)
-    system = render_to_string("system.txt", {"rules": ()}, using="prompts").strip()
+    system = render_to_string("system.txt", {"rules": (), "in_step": bool(snapshot.step)}, using="prompts").strip()
     sections = [_section("system", system), _section("tools", json.dumps(tools, ensure_ascii=False))]
     focus, focus_sections = _focus(snapshot, short=False)
     calls = _recent_calls(snapshot)

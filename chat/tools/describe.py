@@ -39,7 +39,7 @@ def _short(node: Any, *, names: bool = False) -> Any:
 
 def line(contract: Contract) -> str:
     """For the catalogue that plans are made from."""
-    text = f"{contract.name}: {contract.purpose.rstrip('.')}"
+    text = f"{contract.name}: {contract.purpose.rstrip('.')} ({contract.tier})"
     return f"{text}; needs {' and '.join(contract.needs)} first" if contract.needs else text
 
 
