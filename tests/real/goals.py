@@ -27,7 +27,9 @@ GOALS = (
         "search_hotels",
         "book_hotel",
     ),
-    _goal("西安10月2日住两晚。先查当天天气，下雨订suite，否则订standard。", "get_weather", "search_hotels", "book_hotel"),
+    _goal(
+        "西安10月2日住两晚。先查当天天气，下雨订suite，否则订standard。", "get_weather", "search_hotels", "book_hotel"
+    ),
     _goal("Work out 17 * 23 and save the result to result.txt.", "calculate", "write_file"),
     _goal("计算 (12.5 + 7.5) * 3，把结果写到 total.txt。", "calculate", "write_file"),
     _goal("If 2 ** 10 is greater than 1000 save the word big to size.txt, otherwise small.", "calculate", "write_file"),

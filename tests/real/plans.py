@@ -59,12 +59,22 @@ async def main() -> None:
     user = await in_db(User.objects.create_user, "real")
     runner = Runner()
     await runner.start()
-    print("| goal | valid | right tools | mended by code | seconds | first faults |\n|---|---|---|---|---|---|", flush=True)
+    print(
+        "| goal | valid | right tools | mended by code | seconds | first faults |\n|---|---|---|---|---|---|",
+        flush=True,
+    )
     found = []
     for goal in GOALS[: chosen.goals]:
         planned = await measure(user, goal, chosen.show)
         found.append(planned)
-        row = [goal.text, planned.when, _yes(planned.fits), _yes(planned.mended), f"{planned.seconds:.0f}", planned.said]
+        row = [
+            goal.text,
+            planned.when,
+            _yes(planned.fits),
+            _yes(planned.mended),
+            f"{planned.seconds:.0f}",
+            planned.said,
+        ]
         print("| " + " | ".join(cell.replace("\n", " ").replace("|", "/") for cell in row) + " |", flush=True)
     await runner.stop()
     counts = collections.Counter(planned.when for planned in found)
