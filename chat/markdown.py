@@ -6,9 +6,11 @@ Whatever a model, a tool or a page wrote may end up here, so two gates stand one
 knows no raw HTML, and the sanitizer drops every tag, attribute and address that is not on its list.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
+from urllib.parse import unquote
 
 import nh3
 from django.utils.html import escape
@@ -53,6 +55,7 @@ def _parser() -> MarkdownIt:
     parser.add_render_rule("image", _image)
     parser.add_render_rule("link_open", _link_open)
     parser.core.ruler.push("below_the_page", _below_the_page)
+    parser.core.ruler.push("in_full", _in_full)
     return parser
 
 
@@ -68,6 +71,38 @@ def _link_open(renderer: RendererHTML, tokens: Sequence[Token], index: int, opti
     token = tokens[index]
     token.attrSet("title", str(token.attrs.get("href", "")))
     return renderer.renderToken(tokens, index, options, env)
+
+
+def _in_full(state: StateCore) -> None:
+    """Behind a link whose words are not its address stands the address: what it would tell a stranger is seen before a click."""
+    for inline in state.tokens:
+        if inline.children:
+            inline.children = list(_with_addresses(inline.children))
+
+
+def _with_addresses(tokens: Sequence[Token]) -> Iterator[Token]:
+    address, words = "", ""
+    for token in tokens:
+        if token.type == "link_open":
+            address, words = str(token.attrs.get("href", "")), ""
+        elif address and token.type != "link_close":
+            words += token.content
+        yield token
+        if token.type == "image":
+            yield _said(str(token.attrs.get("src", "")))
+        elif token.type == "link_close" and address:
+            if _bare(words) != _bare(address):
+                yield _said(address)
+            address = ""
+
+
+def _said(address: str) -> Token:
+    return Token("text", "", 0, content=f" ({address})")
+
+
+def _bare(address: str) -> str:
+    """As a person reads it: without scheme, and with the characters that an address must write as codes."""
+    return unquote(re.sub(r"^(https?://|mailto:)", "", address.strip().casefold())).rstrip("/")
 
 
 def _below_the_page(state: StateCore) -> None:

@@ -4,6 +4,7 @@ hostile text -> markup.  Touches: nothing (pure).
 """
 
 import re
+from html import unescape
 
 import pytest
 
@@ -65,6 +66,25 @@ def test_a_link_shows_where_it_leads_whatever_its_own_title_says() -> None:
     assert 'title="https://evil.example/x"' in html
     assert "bank.example" not in html
     assert 'rel="noopener noreferrer nofollow"' in html and 'target="_blank"' in html
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[Click here](https://e.example/?q=my%20secret)", "Click here (https://e.example/?q=my%20secret)"),
+        ("[bank.example](https://evil.example/)", "bank.example (https://evil.example/)"),
+        ("![a chart](https://e.example/x.png?q=1)", "a chart (https://e.example/x.png?q=1)"),
+        ("**[bold](https://e.example/)**", "bold (https://e.example/)"),
+        ("[![i](https://a.example/i.png)](https://b.example/)", "i (https://a.example/i.png) (https://b.example/)"),
+        ("[https://e.example/a](https://e.example/a)", "https://e.example/a"),
+        ("see https://e.example/a", "see https://e.example/a"),
+        ("[e.example](https://e.example/)", "e.example"),
+        ("https://e.example/路", "https://e.example/路"),
+        ("[write](mailto:a@b.example)", "write (mailto:a@b.example)"),
+    ],
+)
+def test_an_address_that_is_not_the_words_of_its_link_stands_behind_it(text: str, shown: str) -> None:
+    assert unescape(re.sub(r"<[^>]+>", "", render(text))).strip() == shown
 
 
 def test_a_link_into_the_product_itself_leads_nowhere() -> None:

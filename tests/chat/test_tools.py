@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 from django.core import mail
+from django.test import AsyncClient
 
 from chat.db import in_db
 from chat.errors import ModelMistake, ToolFailed
@@ -240,6 +241,25 @@ async def test_the_sandbox_holds(ctx: ToolContext, code: str) -> None:
     assert fault.value.mend and "Traceback" not in fault.value.what
     assert seconds < 12
     assert seconds < 0.5 or ticks > 5
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_page_is_served_while_programs_burn(ctx: ToolContext, alice: object) -> None:
+    """Every worker is a process of its own: whoever looks at a page waits no longer than the machine is slow."""
+    client = AsyncClient()
+    await client.aforce_login(alice)  # type: ignore[arg-type]
+    burning = [asyncio.create_task(run("run_python", ctx, code="while True: pass")) for _program in range(3)]
+    slowest, late, answers = 0.0, 0.0, 0
+    while not all(task.done() for task in burning):
+        began = time.monotonic()
+        assert (await client.get("/waiting/")).status_code == 200
+        slowest, answers = max(slowest, time.monotonic() - began), answers + 1
+        began = time.monotonic()
+        await asyncio.sleep(0.01)
+        late = max(late, time.monotonic() - began - 0.01)
+    results = await asyncio.gather(*burning, return_exceptions=True)
+    assert all(isinstance(result, ToolFailed) for result in results)
+    assert answers >= 5 and slowest < 2.0 and late < 1.0
 
 
 # ---- web and mail ------------------------------------------------------------------------------------------
