@@ -3,6 +3,7 @@
 Touches: nothing (pure).
 """
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 
@@ -21,7 +22,8 @@ class ToolFailed(AgentError):
     """A tool could not do what was asked; the model is told and adapts.
 
     what: what happened; cause: the likely cause; next: what to do next; retry: the same call may work later;
-    mend: the same call would work with other values; quoted: what the other side said, which is data to the model.
+    mend: the same call would work with other values; known: argument -> the values that would do;
+    quoted: what the other side said, which is data to the model.
     """
 
     def __init__(
@@ -32,10 +34,13 @@ class ToolFailed(AgentError):
         *,
         retry: bool = False,
         mend: bool = False,
+        known: Mapping[str, Sequence[str]] | None = None,
         quoted: str = "",
     ) -> None:
         super().__init__(what)
-        self.what, self.cause, self.next, self.retry, self.mend, self.quoted = what, cause, next, retry, mend, quoted
+        self.what, self.cause, self.next, self.retry, self.quoted = what, cause, next, retry, quoted
+        self.known = {name: list(values) for name, values in (known or {}).items()}
+        self.mend = mend or bool(self.known)
 
 
 class OutcomeUnknown(ToolFailed):

@@ -37,11 +37,15 @@ def offered(
     return (*step.tools, *WAYS_OUT, *(revise if step.attempts or new_words else ()))
 
 
-def unread(step: StepView | None, *, only_reads: bool, tried: Sequence[str]) -> frozenset[str]:
+def unread(step: StepView | None, *, only_reads: bool, tried: Sequence[str], mendable: bool) -> frozenset[str]:
     """What may be called and is not described yet, for every schema is paid in each request of the step.
 
     Giving a step up is no choice before something went wrong in it; nor is asking where a try costs nothing: a read.
+    A call that would do with other values is made again, and changes no plan: a small model that may note the fault
+    notes it for ever.
     """
+    if mendable:
+        return frozenset({"update_slots", "revise_plan"})
     if step is None or step.attempts or any(status != "succeeded" for status in tried):
         return frozenset()
     return frozenset({"mark_step_failed", "ask_user"} if only_reads else {"mark_step_failed"})

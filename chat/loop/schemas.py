@@ -24,6 +24,7 @@ def offered(snapshot: Snapshot) -> tuple[Json, ...]:
         snapshot.step,
         only_reads=all(contract.tier == Tier.READ for contract in business),
         tried=[call.status for call in snapshot.evidence],
+        mendable=bool(_last_fault(snapshot).get("mend")),
     )
     read = [contract for contract in contracts if contract.name not in hidden or snapshot.replan]
     return tuple(_narrow(describe.function_schema(one, choice=len(business) > 1), snapshot) for one in read)
@@ -70,14 +71,26 @@ def plannable(snapshot: Snapshot) -> tuple[str, ...]:
     return offer.fitting(registry.business(), text, limit=limit, named=[*used, *found])
 
 
+def _last_fault(snapshot: Snapshot, tool: str = "") -> Mapping[str, Any]:
+    """Of the step's newest call, when it failed (and is of this tool)."""
+    last = snapshot.evidence[-1] if snapshot.step and snapshot.evidence else None
+    if last is None or last.status != "failed" or snapshot.replan or tool not in {"", last.tool}:
+        return {}
+    return last.error or {}
+
+
 def _narrow(schema: Json, snapshot: Snapshot) -> Json:
     """A copy of the schema with bound arguments as the only choice, and the real tool names for plan steps."""
     function = schema["function"]
     fixed = bound(snapshot, function["name"])
-    if not fixed and function["name"] not in {"set_plan", "revise_plan"}:
+    known = _last_fault(snapshot, function["name"]).get("known") or {}
+    if not fixed and not known and function["name"] not in {"set_plan", "revise_plan"}:
         return schema
     narrowed = copy.deepcopy(schema)
     parameters = narrowed["function"]["parameters"]
+    for name, values in known.items():
+        if name in parameters["properties"]:
+            parameters["properties"][name] |= {"enum": values}
     for name, (value, _because) in fixed.items():
         parameters["properties"][name] = {"type": "string", "enum": [value]}
         parameters["required"] = sorted({*parameters.get("required", ()), name})

@@ -1,6 +1,6 @@
 """Every fault of a tool in words: what happened, the likely cause, what to do next, and whether to try again.
 
-exception -> {"what", "cause", "next", "retry", "mend", "quoted"}.  Touches: nothing (pure).
+exception -> {"what", "cause", "next", "retry", "mend", "known", "quoted"}.  Touches: nothing (pure).
 
 The model never sees a traceback; staff find it in the trace.
 """
@@ -23,7 +23,7 @@ ADVICE = 600  # of the cause, of what to do next
 def translate(exc: BaseException, contract: Contract) -> dict[str, Any]:
     if isinstance(exc, ToolFailed):
         advice = exc.next or _advice(contract)
-        return _error(exc.what, exc.cause, advice, exc.retry, mend=exc.mend, quoted=exc.quoted)
+        return _error(exc.what, exc.cause, advice, exc.retry, mend=exc.mend, known=exc.known, quoted=exc.quoted)
     if isinstance(exc, ModelMistake):
         return _error(str(exc), "", "Call it again with what the message asks for.", False, mend=True)
     if outcome_unknown(exc, contract):
@@ -86,12 +86,22 @@ def _advice(contract: Contract) -> str:
     return contract.failures[0].advice if contract.failures else ""
 
 
-def _error(what: str, cause: str, next_: str, retry: bool, *, mend: bool = False, quoted: str = "") -> dict[str, Any]:
+def _error(
+    what: str,
+    cause: str,
+    next_: str,
+    retry: bool,
+    *,
+    mend: bool = False,
+    known: dict[str, list[str]] | None = None,
+    quoted: str = "",
+) -> dict[str, Any]:
     return {
         "what": clean(str(what))[:LONGEST],
         "cause": clean(str(cause))[:ADVICE],
         "next": clean(str(next_))[:ADVICE],
         "retry": retry,
         "mend": mend,
+        "known": known or {},
         "quoted": clean(str(quoted))[:LONGEST],
     }

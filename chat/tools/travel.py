@@ -38,11 +38,21 @@ DATE = Field(description=f"YYYY-MM-DD; known: {DAYS[0]}, {DAYS[1]}")
 Room = Literal["suite", "standard"]
 
 
+def _ahead(value: Any) -> Any:
+    """A trip lies ahead: of a date gone by, its day and month in the year of the data. Models guess the year."""
+    try:
+        found = dt.date.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+    past = isinstance(found, dt.date) and found < dt.date.today() and (found.month, found.day) != (2, 29)
+    return found.replace(year=YEAR) if past else value
+
+
 class _Dated(Args):
     @field_validator("date", "date_from", mode="before", check_fields=False)
     @classmethod
     def _read(cls, value: Any) -> Any:
-        return read_date(value, year=YEAR)
+        return _ahead(read_date(value, year=YEAR))
 
     @field_validator("date_from", check_fields=False)
     @classmethod
@@ -82,7 +92,7 @@ async def get_weather(args: WeatherArgs, ctx: ToolContext) -> Done:
             f"There is no forecast for {args.date}.",
             f"Known dates: {DAYS[0]} and {DAYS[1]}.",
             "Use the known date that the task means.",
-            mend=True,
+            known={"date": [str(day) for day in DAYS]},
         )
     data = {"city": city, "date": args.date.isoformat(), **found}
     return Done(data=data, summary=f"{str(found['condition']).capitalize()}, {found['temperature_c']} °C")
@@ -141,12 +151,12 @@ def _hotel(args: BookArgs) -> dict[str, Any]:
         None,
     )
     if hotel is None:
-        known = ", ".join(str(h["hotel_id"]) for h in HOTELS)
+        known = [str(h["hotel_id"]) for h in HOTELS]
         raise ToolFailed(
             f"There is no hotel {args.hotel_id!r}.",
-            f"Known: {known}.",
+            f"Known: {', '.join(known)}.",
             "Use a hotel_id that search_hotels returned.",
-            mend=True,
+            known={"hotel_id": known},
         )
     if args.room not in hotel["prices"]:
         raise ToolFailed(

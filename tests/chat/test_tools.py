@@ -101,7 +101,7 @@ async def test_the_weather_is_found_however_city_and_date_are_written(ctx: ToolC
 
 async def test_an_unknown_date_or_city_names_the_known_ones(ctx: ToolContext) -> None:
     with pytest.raises(ToolFailed, match="no forecast") as fault:
-        await run("get_weather", ctx, city="Xi'an", date="2025-10-01")
+        await run("get_weather", ctx, city="Xi'an", date=f"{YEAR}-10-09")
     assert f"{YEAR}-10-01" in fault.value.cause
     with pytest.raises(ToolFailed, match="Atlantis"):
         await run("get_weather", ctx, city="Atlantis", date=f"{YEAR}-10-01")
@@ -317,3 +317,8 @@ async def test_search_memory_answers_what_was_so_on_a_past_day(ctx: ToolContext,
         "I moved to Rome"
     ]
     assert "Nothing is known" in (await run("search_memory", mine, query="x", on="2001-01-01")).text
+
+
+async def test_a_date_gone_by_is_taken_as_the_one_that_is_coming(ctx: ToolContext) -> None:
+    done = await run("get_weather", ctx, city="Xi'an", date="2023-10-02")
+    assert done.data["date"] == f"{YEAR}-10-02"

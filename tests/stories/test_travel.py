@@ -9,8 +9,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.db import in_db
-from chat.llm.scripted import ScriptedLLM
+from chat.llm.scripted import ScriptedLLM, call
 from chat.models import Approval, Turn
+from chat.tools.travel import YEAR
 from tests.stories.scripts import HOTELS, NO, PLAN, YES, book, finish, weather
 from tests.stories.stage import TASK, Stage
 
@@ -105,3 +106,15 @@ async def test_a_message_sent_twice_is_one_message_and_one_turn(alice: User) -> 
 
 def llm_tools(llm: ScriptedLLM, number: int) -> list[dict[str, dict[str, str]]]:
     return list(llm.requests[number]["tools"])
+
+
+async def test_after_a_fault_of_values_only_the_known_ones_can_be_chosen(alice: User) -> None:
+    """What a tool knows becomes the schema: a small model that was only told so noted the fault again and again."""
+    wrong = call("get_weather", city="Xi'an", date=f"{YEAR}-10-09")
+    llm = model(PLAN, wrong, weather(), HOTELS, book("suite"))
+    async with Stage(alice, llm) as stage:
+        await stage.asked(await stage.say(TASK))
+    first, again = ({tool["function"]["name"]: tool for tool in body["tools"]} for body in llm.requests[1:3])
+    dates = [tools["get_weather"]["function"]["parameters"]["properties"]["date"] for tools in (first, again)]
+    assert [date.get("enum") for date in dates] == [None, [f"{YEAR}-10-01", f"{YEAR}-10-02"]]
+    assert not {"update_slots", "revise_plan"} & set(again)
