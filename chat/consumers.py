@@ -63,11 +63,14 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # cha
         self.joined = (events.conversation_group(self.conversation_id), events.user_group(user.pk))
         for group in self.joined:
             await self.channel_layer.group_add(group, self.channel_name)
+        events.watch(self.conversation_id, self.agent_delta)
         await self._live()
 
     async def disconnect(self, code: int) -> None:
         for group in self.joined:
             await self.channel_layer.group_discard(group, self.channel_name)
+        if self.joined:
+            events.unwatch(self.conversation_id, self.agent_delta)
         self.joined = ()
 
     # ---- from the browser ----------------------------------------------------------------------
@@ -143,7 +146,10 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # cha
         await self._tell(type="changed", changed=event["changed"], turn=event.get("turn"))
 
     async def agent_delta(self, event: Mapping[str, Any]) -> None:
-        fields = {name: value for name, value in event.items() if name != "type"}
+        """Called by the channel layer, and straight by this process's own turns."""
+        if event.get("process") == events.PROCESS:
+            return
+        fields = {name: value for name, value in event.items() if name not in {"type", "process"}}
         kind = fields.get("kind")
         await self._tell(**fields, type=kind if kind in {"notice", "place"} else "delta")
 

@@ -1,16 +1,24 @@
 """What a browser can be told, and how to tell it.
 
-event -> the sockets of one conversation, or of all of one user's.  Touches: the channel layer.
+event -> the sockets of one conversation, or of all of one user's.  Touches: the channel layer; this process's sockets.
 
 Events carry no truth: they name what changed, and the page fetches it. Only streamed text travels here,
 as deltas with the position they start at, so that a reader can see a gap and ask for the text so far.
+
+Streamed text goes straight to the sockets of this process: through a channel layer it would cost twenty times as much.
 """
 
+import os
+import uuid
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
-from channels.layers import get_channel_layer
+from channels.layers import InMemoryChannelLayer, get_channel_layer
+
+Page = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 Changed = Literal[
     "turn-changed",  # {"turn"}: its status, iterations, calls, cards, messages
@@ -20,6 +28,22 @@ Changed = Literal[
     "trace-changed",
     "conversations-changed",  # list, titles, what waits
 ]
+
+
+_pages: dict[str, set[Page]] = defaultdict(set)  # sockets of this process, by conversation
+PROCESS = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+
+
+def watch(conversation_id: UUID | str, page: Page) -> None:
+    """Hand the streamed text of a conversation to this socket, which is on this event loop."""
+    _pages[str(conversation_id)].add(page)
+
+
+def unwatch(conversation_id: UUID | str, page: Page) -> None:
+    pages = _pages[str(conversation_id)]
+    pages.discard(page)
+    if not pages:
+        del _pages[str(conversation_id)]
 
 
 def conversation_group(conversation_id: UUID | str) -> str:
@@ -47,14 +71,20 @@ async def tell_user(user_id: int, *changed: Changed) -> None:
 
 async def stream(conversation_id: UUID | str, **fields: Any) -> None:
     """Send streamed text: turn, iteration, kind (answer, thought), at (position), text; or a notice."""
+    event = {"type": "agent.delta", **fields}
+    for page in tuple(_pages.get(str(conversation_id), ())):
+        await page(event)
     layer = get_channel_layer()
-    if layer is not None:
-        await layer.group_send(conversation_group(conversation_id), {"type": "agent.delta", **fields})
+    if layer is not None and not isinstance(layer, InMemoryChannelLayer):  # others have sockets too
+        await layer.group_send(conversation_group(conversation_id), {**event, "process": PROCESS})
 
 
 async def place(conversation_id: UUID | str, turn_id: UUID, before: int | None) -> None:
     """Tell the open pages how many turns come before this one; None: it has begun."""
-    await stream(conversation_id, turn=str(turn_id), kind="place", before=before)
+    layer = get_channel_layer()
+    if layer is not None:
+        message = {"type": "agent.delta", "turn": str(turn_id), "kind": "place", "before": before}
+        await layer.group_send(conversation_group(conversation_id), message)
 
 
 place_sync = async_to_sync(place)

@@ -45,7 +45,9 @@ class PartCall:
 
     @property
     def arguments(self) -> str:
-        return "".join(self.args)
+        if len(self.args) > 1:
+            self.args = ["".join(self.args)]  # asked for again and again while it grows
+        return self.args[0] if self.args else ""
 
     def is_whole(self) -> bool:
         return bool(self.args) and is_complete(self.arguments)
@@ -83,7 +85,8 @@ class CallDeltas:
         if name and name != part.name:
             self._name(part, name)
         if isinstance(arguments, str):
-            said_again = len(arguments) > 2 and arguments == part.arguments and part.is_whole()
+            as_long = len(arguments) == sum(map(len, part.args))
+            said_again = len(arguments) > 2 and as_long and arguments == part.arguments and part.is_whole()
             part.args += [] if said_again else [arguments]
         elif isinstance(arguments, dict):
             part.args = [json.dumps(arguments, ensure_ascii=False)]

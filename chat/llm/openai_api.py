@@ -25,6 +25,7 @@ from chat.llm.assemble_reply import ReplyAssembler
 from chat.llm.base import OnCall, OnNotice, OnText, Request
 from chat.llm.endpoint import Endpoint, offered_names
 from chat.llm.faults import Fault
+from chat.llm.pace import paced
 from chat.llm.prepare import call_ids
 from chat.llm.relay import Relay, tell
 from chat.types import Json, Reply, TokenUse
@@ -191,7 +192,8 @@ class OpenAILLM:
             async with client.chat.completions.with_streaming_response.create(
                 model=self.model, messages=[], stream=True, extra_body=body
             ) as response:
-                yield response.iter_bytes()
+                with paced(response.http_response):
+                    yield response.iter_bytes()
         except openai.APIStatusError as fault:
             status, text = fault.status_code, fault.response.text
             raise _Failed(

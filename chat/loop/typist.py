@@ -5,6 +5,8 @@ text so far -> deltas.  Touches: events; Turn.partial.
 One frame per token would cost more than reading the token; a person cannot see 30 ms.
 """
 
+import asyncio
+import logging
 import time
 from uuid import UUID
 
@@ -14,8 +16,10 @@ from chat import events, turns
 from chat.db import in_db
 from chat.types import Snapshot
 
+log = logging.getLogger(__name__)
 GROUP_SECONDS = 0.03
 SAVE_SECONDS = 1.0
+SAVES = 20  # in a second, all running turns of this process together: with many each is saved less often
 KEPT = 200_000  # characters: a page is never sent more
 
 # What the running turns of this process have typed and not yet stored: for a page that joins, and for Stop.
@@ -31,6 +35,7 @@ class Typist:
         self.sent = 0
         self.sent_at = 0.0
         self.saved_at = time.monotonic()
+        self.saving: asyncio.Task[None] | None = None
         live[snapshot.turn_id] = ""
 
     async def thought(self, kind: str, delta: str) -> None:
@@ -48,6 +53,8 @@ class Typist:
 
     async def flush(self) -> None:
         await self._send()
+        if self.saving is not None:
+            await self.saving
 
     def close(self) -> None:
         live.pop(self.snapshot.turn_id, None)
@@ -59,9 +66,16 @@ class Typist:
         if now - self.sent_at >= GROUP_SECONDS:
             await self._send()
             self.sent_at = now
-        if now - self.saved_at >= SAVE_SECONDS:
+        if now - self.saved_at >= max(SAVE_SECONDS, len(live) / SAVES) and (self.saving is None or self.saving.done()):
             self.saved_at = now
+            # Beside the typing: what waits for the rows must not hold up the text.
+            self.saving = asyncio.create_task(self._save())
+
+    async def _save(self) -> None:
+        try:
             await in_db(turns.save_partial, self.snapshot.turn_id, self.snapshot.fence, self.text)
+        except Exception:
+            log.exception("What turn %s has typed could not be saved; trying again.", self.snapshot.turn_id)
 
     async def _send(self) -> None:
         if len(self.text) > self.sent:

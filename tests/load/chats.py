@@ -217,6 +217,7 @@ def main() -> None:
     parser.add_argument("--mail", type=float, default=0.0, help="share that approve an action first")
     parser.add_argument("--reload", type=float, default=0.0, help="share that load the page anew half-way")
     parser.add_argument("--browse", action="store_true", help="fetch what a page fetches at each change")
+    parser.add_argument("--embedder", default="use", help="AGENT_EMBEDDER of the instance")
     parser.add_argument("--patience", type=float, default=120, help="seconds until an answer counts as failed")
     options = parser.parse_args()
     with endpoint(options.delay) as options.url:
@@ -224,7 +225,7 @@ def main() -> None:
             AGENT_MODEL="load",
             OPENAI_BASE_URL=options.url,
             OPENAI_API_KEY="none",
-            AGENT_EMBEDDER="use",
+            AGENT_EMBEDDER=options.embedder,
             AGENT_LEARN_BY_MODEL="0",
             AGENT_EMAIL_BACKEND="django.core.mail.backends.dummy.EmailBackend",
         )
