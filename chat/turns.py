@@ -393,6 +393,10 @@ def _free(conversation_id: UUID) -> None:
 
 def _readable(text: str) -> str:
     text = conversations.clean(text).strip()
+    if not any(
+        character.isprintable() and not character.isspace() for character in text
+    ):  # zero-width ones alone say nothing
+        text = ""
     if not text:
         raise Refused(_("The message is empty."))
     if len(text) > conversations.MAX_TEXT:

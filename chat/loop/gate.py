@@ -23,6 +23,11 @@ def gate(snapshot: Snapshot, decision: Decision, verdict: Verdict) -> Outcome:
         return Outcome(kind="pause", waits_for="user", reason=verdict.question)
     if verdict.plan_unapproved:
         return Outcome(kind="pause", waits_for="user", reason=_("The plan waits for your approval."))
+    if snapshot.plain_text_before and decision.reply and not decision.calls and not decision.text:
+        reason = _(
+            "The model gave an empty reply again and again. Look at the endpoint's log, or choose another model."
+        )
+        return _stop("repeats", reason)
     stop = limit(snapshot, used(snapshot, decision, verdict), actions(snapshot, decision))
     if stop and stop.gate == "repeats" and decision.reply and decision.reply.finish == "length":
         # What repeats is the cut, not the action: no call of a cut reply is run.

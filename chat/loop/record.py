@@ -309,7 +309,7 @@ def _conclude(snapshot: Snapshot, decision: Decision, written: Written, verdict:
     changes = {
         "replan": verdict.replan,
         "faults": list(verdict.faults),
-        "plain_text": bool(not decision.calls and decision.text),
+        "plain_text": not decision.calls,
         "step_done": step_done,
     }
     now = timezone.now()

@@ -41,7 +41,7 @@ async def test_any_text_is_taken_and_answered(alice: User, text: str) -> None:
     assert len(json.dumps(stage.llm.requests[0])) < 60_000
 
 
-@pytest.mark.parametrize("text", ["", "   \n\t ", "\0"])
+@pytest.mark.parametrize("text", ["", "   \n\t ", "\0", "\u200b\u200d\ufeff"])
 async def test_an_empty_message_is_refused_in_words(alice: User, text: str) -> None:
     async with Stage(alice, ScriptedLLM([])) as stage:
         with pytest.raises(Refused, match="empty"):
@@ -66,6 +66,13 @@ async def test_an_endpoint_that_refuses_ends_the_turn_with_advice_and_the_next_m
         again = await stage.ended(await stage.say("hello again"))
     assert turn.end == Turn.End.FAILED and said in turn.reason.lower()
     assert again.end == Turn.End.FINISHED
+
+
+async def test_an_endpoint_that_says_nothing_ends_the_turn_soon(alice: User) -> None:
+    async with Stage(alice, ScriptedLLM(lambda _body: "")) as stage:
+        turn = await stage.ended(await stage.say("Hello?"))
+    assert (turn.gate, turn.iterations_used) == ("repeats", 2)
+    assert "empty reply" in turn.reason and len(stage.llm.requests) == 4
 
 
 async def test_a_failed_turn_can_be_tried_again(alice: User) -> None:
