@@ -35,6 +35,7 @@ _RULE = re.compile(
     r"\b(?:from now on|in (?:the )?future|going forward)\b"
     r"|^(?:and |please |you (?:should|must|can|may) )*(?:always|never) (?!mind|been|had|heard|said|saw|seen|again|do (?:that|this|it)\b)\w+"
     r"|\b(?:I|we) (?:always|never) (?!get|got|had|have|said|saw|see|knew|know|thought|heard|understood|understand|tried|asked)\w+"
+    r"|^(?:please )?(?:don't|do not|only) .*\bwhen(?:ever)? you (?:answer|reply|write|talk)|^(?:请)?回答(?:我|问题)?(?:的时候|时)"
     r"|\b(?:every time|whenever) you\b (?!are\b|'re\b|can\b|like\b|want\b).+,"
     r"|^(?:请)?(?:你)?以后(?!再)|今后|从现在起|从今以后|^(?:请)?(?:你)?千万别|(?:每次|总是|永远)(?:你|请|都?要|都?不要|都?别|先|用|给)",
     re.IGNORECASE,
@@ -49,9 +50,11 @@ _OWNED = (
     "degree|phd|licen[cs]e|allerg(?:y|ies)|asthma|diabetes|condition|intolerance|disability"
 )
 _SELF = re.compile(
-    r"^I (?:am|'m) an? (?!bit\b|little\b|lot\b|few\b)[\w -]{3,40}$"
-    r"|^I (?:am|'m) (?:vegan|vegetarian|married|single|retired|left-handed|colou?r-?blind|pregnant|diabetic)\b"
-    rf"|^I have (?:(?:an?|no|one|two|three|four|five|\d+|severe|mild) )?(?:[\w-]+ ){{0,3}}(?:{_OWNED})$"
+    r"^I(?: am|'m) an? (?!bit\b|little\b|lot\b|few\b)[\w -]{3,40}$"
+    r"|^I(?: am|'m) (?:vegan|vegetarian|married|single|retired|left-handed|colou?r-?blind|pregnant|diabetic)\b"
+    rf"|^I have (?:(?:an?|no|one|two|three|four|five|\d+|severe|mild) )?(?:[\w-]+ ){{0,3}}(?:{_OWNED})(?:(?:,|:| called| named) .{{2,40}})?$"
+    r"|^我(?:已经)?(?:结婚了|离婚了|退休了|怀孕了|单身)$|^我(?:从来|一直|都)?不(?:吃|喝|抽|坐)(?!了|完|下|到|起)[^了，,。？?]{1,10}$"
+    r"|^我(?:习惯|一般|通常|平时)(?!都?不知道)[^，,。？?]{3,20}$"
     r"|^我是(?!想|说|来|问|要|在|因为|为了|不是|指|从|这|那|觉得)(?:一?[个位名])?[^，,。？?]{2,20}$"
     r"|^我有(?:一|两|二|三|四|五|\d)?[个位名只条辆套匹]?(?:[^，,。？?]{0,6})(?:孩子|儿子|女儿|哥哥|姐姐|弟弟|妹妹|猫|狗|宠物|车|房子|糖尿病|高血压|哮喘|过敏症?|残疾)$",
     re.IGNORECASE,
@@ -65,6 +68,11 @@ _MINE = re.compile(r"\b(?:I|I'm|my|mine|we|our)\b|我|咱", re.IGNORECASE)
 _PASSING = re.compile(
     r"\b(?:today|tonight|tomorrow|yesterday|right now|at the moment|this (?:morning|afternoon|evening|week|weekend|time)|for now|just now|currently)\b"
     r"|今天|今晚|明天|昨天|现在正|刚才|这次|这周|暂时|目前正",
+    re.IGNORECASE,
+)
+# "I moved to Rome yesterday": the day passes, what began on it stays.
+_CHANGE = re.compile(
+    r"\b(?:moved|relocated|started|joined|quit|stopped|gave up|bought|got|switched|changed|left|turned|became)\b|搬|换|开始|戒|入职|离职",
     re.IGNORECASE,
 )
 _TASK = re.compile(
@@ -151,7 +159,7 @@ def _of(sentence: str, asks: bool) -> Candidate | None:
         worth, why = 0.6, _("something about you")
     if not worth:
         return None
-    if not asked and _PASSING.search(text):
+    if not asked and _PASSING.search(text) and not (facts and _CHANGE.search(text)):
         worth, why = worth - 0.4, _("it is only so for a while")
     return Candidate(text=text, kind=_kind(text, facts), facts=facts, worth=worth, quote=sentence, why=why)
 

@@ -29,7 +29,7 @@ _NAME = (
 _WHO = rf"(?P<who>I|We|[Mm]y (?:{KIN})|{_NAME})"
 _WHO_CJK = rf"(?P<who>我(?:的)?(?:{_KIN_CJK})|我们|我|用户)"
 # A value ends where a new thought begins.
-_END = r"(?=\s*(?:$|[,;.!:]|\s[-–—]+\s|\b(?:and|but|because|since|so|which|where|with my|for (?:now|the)|until|these days|any ?more|now|instead|at the moment|right now)\b))"
+_END = r"(?=\s*(?:$|[,;.!:]|\s[-–—]+\s|\b(?:and|but|because|since|so|which|where|with my|for (?:now|the)|until|these days|any ?more|now|instead|at the moment|right now|yesterday|today|recently|(?:last|this|next) (?:week|month|year|spring|summer|autumn|fall|winter)|\w+ (?:days|weeks|months|years) ago|since \w+|in \d{4})\b))"
 _END_CJK = r"(?=\s*(?:$|[，,；;。！!]|但|而且|因为|所以|现在))"
 _PLACES_CJK = (
     "北京|上海|天津|重庆|广州|深圳|杭州|南京|苏州|成都|武汉|西安|长沙|郑州|青岛|大连|厦门|宁波|合肥|福州|济南|沈阳|哈尔滨|长春|昆明|贵阳|南宁|海口|"
@@ -157,6 +157,12 @@ def _plain(sentence: str) -> str:
         text,
         flags=re.IGNORECASE,
     )
+    text = re.sub(
+        r"^(?:these days|nowadays|by now|since (?:last )?\w+|as of today|at last),? (?=I\b|my\b|we\b)",
+        "",
+        text,
+        flags=re.IGNORECASE,
+    )
     text = re.sub(r"^(?:请|麻烦)?(?:你)?(?:记住|记一下|顺便说一下|对了|其实|更正|更新|你好)[\s,，:：]*", "", text)
     text = re.sub(r"^(?:The )?[Uu]ser's\b", "My", text)
     text = re.sub(r"^(?:The )?[Uu]ser\b|^i\b", "I", text)
@@ -164,8 +170,17 @@ def _plain(sentence: str) -> str:
 
 
 def _of_sentence(sentence: str) -> list[FactDraft]:
-    parts = re.split(r"\s*(?:,? (?:and|but) (?=I\b|my\b|now I\b)|[;；]|，(?=我)|，?(?:而且|并且)(?=我))", sentence)
+    parts = re.split(
+        r"\s*(?:,? (?:and|but) (?=I\b|my\b|now I\b)|, (?=I am (?:now )?(?:in|at|with)\b)|[;；]|，(?=我)|，?(?:而且|并且)(?=我))",
+        sentence,
+    )
     found: list[FactDraft] = []
+    # "我换工作了，现在在…": who it is about was said before the comma.
+    parts = [
+        again
+        for part in parts
+        for again in re.sub(r"^(我[^，]{2,12}了)，(?=(?:现在|目前|刚)?(?:在|住|搬))", r"\1；我", part).split("；")
+    ]
     for part in parts:
         for pattern, build in _RULES:
             if match := pattern.search(part):
@@ -201,6 +216,20 @@ def _lives(match: re.Match[str]) -> list[FactDraft]:
     if "loose" in match.re.groupindex and _TIMES.search(match.string):  # "I am in Paris this week" is a visit
         return []
     return [FactDraft(subject=_who(match), attribute="lives in", value=place)]
+
+
+def _drives(match: re.Match[str]) -> list[FactDraft]:
+    return [FactDraft(subject=ME, attribute="drives", value=_value(match["value"]), many=True)]
+
+
+def _employed(match: re.Match[str]) -> list[FactDraft]:
+    """ "I am at Globex now" is a job, "I am at the station", "I joined the call on Friday" are not."""
+    value = _value(match["value"])
+    if not value or value.split()[0] in _NOT_PLACES or _TIMES.search(match.string.replace("this week", "")):
+        return []
+    if re.match(r"\S+ (?:am|is) (?:now )?at ", match.string) and not re.search(r"\bnow\b", match.string):
+        return []
+    return [FactDraft(subject=_who(match), attribute="works at", value=value)]
 
 
 def _plainly(attribute: str, *, many: bool = False) -> Callable[[re.Match[str]], list[FactDraft]]:
@@ -301,10 +330,14 @@ def _rules() -> list[Rule]:
         # where somebody is at home, and works
         (re.compile(rf"^{_WHO_CJK}{now_zh}在(?P<value>[^，,。]{{2,30}}?)(?:工作|上班|任职|就职)"), _plainly("works at")),
         (re.compile(rf"^{_WHO} {now}(?:work|works|am working|is working|am employed) (?:at|for) (?:the )?(?P<value>[A-Z].*?){_END}"), _plainly("works at")),
+        (re.compile(rf"^{_WHO} {now}(?:joined|started (?:working )?(?:at|with|for)|got a (?:new )?job (?:at|with)|(?:am|is) (?:now )?(?:employed by|at)|left [A-Z]\w+ (?:for|to join|and joined)) (?:the )?(?P<value>(?!(?:Home|Work|School|Christmas|Easter)\b)[A-Z].*?){_END}"), _employed),
         (re.compile(rf"^{_WHO} {now}(?:work|works|am working|is working) as an? (?P<value>.+?){_END}"), _plainly("job")),
         (re.compile(rf"^{_WHO} {now}(?:live|lives|am living|is living|am based|is based|reside|resides) {now}in (?P<place>.+?){_END}"), _lives),
         (re.compile(rf"^{_WHO} {now}(?:moved|am moving|relocated|emigrated)(?: (?:away )?from .+?)?(?: back)? to (?P<place>(?!a\b|an\b|the next\b)[A-Z].*?){_END}"), _lives),
         (re.compile(rf"^(?P<loose>){_WHO} (?:am|is) {now}(?:back )?in (?P<place>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+){{0,2}}){_END}"), _lives),
+        (re.compile(r"^(?P<place>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+){0,2}) is (?:now )?(?:where I live|my home)"), _lives),
+        (re.compile(rf"^{_WHO_CJK}{now_zh}在(?P<place>[^，,。了]{{2,12}}?)(?:定居|安家|居住)"), _lives),
+        (re.compile(rf"^{_WHO_CJK}{now_zh}住的(?:地方|城市)是(?P<place>[^，,。了]{{2,30}})"), _lives),
         (re.compile(rf"^{_WHO_CJK}{now_zh}(?:从.+?)?(?:搬到|搬去|搬家到|搬回|迁到|移居|移民到|定居在|居住在|住在|住)了?(?P<place>[^，,。了]{{2,30}})"), _lives),
         (re.compile(rf"^(?P<loose>){_WHO_CJK}{now_zh}(?:人)?在(?P<place>(?:{_PLACES_CJK})[^，,。\s]{{0,6}}?)(?:了)?{_END_CJK}"), _lives),
         # who somebody is
@@ -313,16 +346,26 @@ def _rules() -> list[Rule]:
         (re.compile(rf"^{_WHO} (?:was|were) born on (?P<value>.+?){_END}"), _plainly("birthday")),
         (re.compile(rf"^(?:[Cc]all me|I am called|I go by) (?P<value>{_NAME}){_END}"), _plainly("name")),
         (re.compile(rf"^{_WHO_CJK}叫(?P<value>[^，,。\s]{{1,20}})"), _plainly("name")),
+        (re.compile(r"^叫我(?P<value>[^，,。\s]{1,10}?)(?:就行|就好|吧|就可以)?了?$"), _plainly("name")),
+        (re.compile(r"^我姓(?P<value>[^，,。\s]{1,4})$"), _plainly("family name")),
+        (re.compile(rf"^{_WHO_CJK}(?:的)?老家在(?P<value>[^，,。]{{2,20}})$"), _plainly("home town")),
+        (re.compile(rf"^{_WHO} (?:was born|grew up) in (?P<value>[A-Z].+?){_END}"), _plainly("home town")),
+        (re.compile(rf"^{_WHO_CJK}会说(?P<value>[^，,。]{{1,12}})$"), _plainly("speaks", many=True)),
         (re.compile(rf"^{_WHO} (?:am|is) (?:very |severely |badly )?allergic to (?P<value>.+?){_END}"), _plainly("allergic to", many=True)),
         (re.compile(rf"^{_WHO_CJK}对(?P<value>[^，,。]+?)(?:严重)?过敏"), _plainly("allergic to", many=True)),
         (re.compile(rf"^(?P<owner>[Mm]y (?:{KIN}))'s (?P<attr>[\w -]+?) (?:is|are) (?:now )?(?P<value>.+?)$"), _possessed),
         (re.compile(rf"^[Mm]y (?P<kin>{KIN}) is (?P<value>.+?)$"), _kin_is),
-        (re.compile(r"^[Mm]y (?:new |current )?(?P<attr>[\w -]+?) (?:is|are|has changed to|changed to) (?:now )?(?P<value>.+?)$"), _possessed),
+        (re.compile(r"^(?P<value>[^,;]{1,60}?) is (?:now )?my (?:new )?(?P<attr>favou?rite [\w ]+?)(?: now)?$"), _possessed),
+        (re.compile(r"^我(?:现在)?(?P<attr>最喜欢的[^，,。是\s]{1,8})(?:现在)?(?:是|变成了?)(?P<value>[^，,。]+)$"), _possessed),
+        (re.compile(r"^我(?:现在)?开的(?P<attr>车?)是(?P<value>[^，,。]+)$"), _drives),
+        (re.compile(r"^[Mm]y (?:new |current )?(?P<attr>[\w' -]+?) (?:is|are|has changed to|changed to) (?:now )?(?P<value>.+?)$"), _possessed),
         (re.compile(rf"^(?P<owner>我(?:的)?(?:{_KIN_CJK}))的?(?P<attr>[^，,。是\s]{{1,10}})(?:现在)?(?:是|改成了?|变成了?|换成了?)(?P<value>[^，,。]+)$"), _possessed),
         (re.compile(r"^我的(?:新)?(?P<attr>[^，,。是\s]{1,10})(?:现在)?(?:是|改成了?|变成了?|换成了?)(?P<value>[^，,。]+)$"), _possessed),
         (re.compile(r"^我(?:现在)?用的(?P<attr>手机|电脑|相机|平板|耳机|浏览器|编辑器|系统)(?:现在)?是(?P<value>[^，,。]+)$"), _possessed),
         (re.compile(r"^我(?:刚|最近|上周|又)*换了(?:新的?|一[台部辆个])?(?P<value>[^，,。]+?)(?P<attr>手机|电脑|相机|平板|耳机|浏览器|编辑器|车)了?$"), _possessed),
         (re.compile(r"^我(?P<attr>生日|电话|手机号|邮箱|职业|名字|年龄|公司)(?:现在)?(?:是|改成了?|换成了?)(?P<value>[^，,。]+)$"), _possessed),
+        (re.compile(r"^I (?:just |recently )?(?:bought|got|have|own) (?:myself )?a new (?P<attr>phone|laptop|computer|camera|tablet|car|bike|watch)(?:,|:|, it is| called) (?:an? |the )?(?P<value>(?!(?:and|but|which|it|that|so|because|now|thanks|please)\b)\w+(?: \w+){0,3})$"), _possessed),
+        (re.compile(r"^我(?:刚|最近|又)*换了?(?:一[台部辆个])?新(?P<attr>手机|电脑|相机|平板|耳机|车)了?，(?:现在)?(?:是|用的是)(?P<value>[^，,。]+?)的?$"), _possessed),
         # what somebody likes and uses
         (re.compile(rf"^(?:{now})?{_WHO} {now}(?:really |usually |always |only |mostly |often |am |is )*(?P<verb>learning|drinks?|eats?|uses?|plays?|speaks?|likes?|loves?|enjoys?|prefers?|wears?|drives?|takes?|smokes?) (?P<value>.+?)(?: (?:over|rather than|instead of|more than) .+?)?{_END}"), _verb),
         (re.compile(rf"^{_WHO_CJK}{now_zh}(?:最|很|非常|比较|特别|一般|平时|通常|只|都|每天|正在|在)*(?P<verb>喝|吃|用|玩|说|喜欢|爱|抽|学)(?P<value>[^，,。]+)"), _verb),

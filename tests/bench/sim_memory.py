@@ -42,22 +42,28 @@ DAYS = 32
 # Attribute -> how it is said, how it is asked, and the values it takes one after the other.
 CHANGING = {
     "home": (
-        ["I live in {}.", "I moved to {}.", "I'm living in {} now.", "我搬到{}了。"],
+        [
+            "I live in {}.", "I moved to {}.", "I'm living in {} now.", "我搬到{}了。", "These days I'm based in {}.",
+            "I've just moved house, I'm in {} now.", "{} is where I live now.", "I moved to {} yesterday.", "我现在住在{}。",
+        ],
         ["Where do I live?", "我住在哪里？", "Which city is my home?"],
         ["Lyon", "Geneva", "Turin", "Porto", "Ghent"],
     ),
     "work": (
-        ["I work at {}.", "I now work for {}.", "My employer is {}."],
+        [
+            "I work at {}.", "I now work for {}.", "My employer is {}.", "I changed jobs, I'm at {} now.", "I got a new job at {}.",
+            "I started working at {} this week.", "我现在在{}上班。",
+        ],
         ["Where do I work?", "Which company employs me?", "我在哪家公司工作？"],
         ["Acme", "Initech", "Globex", "Umbrella"],
     ),
     "colour": (
-        ["My favourite colour is {}.", "My favorite colour is now {}."],
+        ["My favourite colour is {}.", "My favorite colour is now {}.", "{} is my favourite colour now."],
         ["What is my favourite colour?", "Which colour do I like best?"],
         ["green", "blue", "orange", "violet"],
     ),
     "phone": (
-        ["My phone is a {}.", "My new phone is a {}."],
+        ["My phone is a {}.", "My new phone is a {}.", "I bought a new phone, a {}."],
         ["Which phone do I have?", "What phone do I use?"],
         ["Pixel 9", "iPhone 17", "Fairphone 6"],
     ),
@@ -86,12 +92,15 @@ DRESS = ["{}", "By the way, {}", "{} ", "Note that {}", "{}!", "Oh, {}"]
 TALK = [
     "Thanks!", "Hello there", "Great, that helps.", "好的，谢谢", "Hm, let me think.", "Never mind.", "ok", "That was quick!",
     "I am a bit tired today.", "It is raining again.", "What a day.", "我今天有点累。", "I'm in Paris this week.",
-    "My train is late today.", "I have a headache right now.",
+    "My train is late today.", "I have a headache right now.", "I have a question.", "我有一个问题", "My answer is 42.", "I like this one.",
+    "My code is slow.", "我吃饭了", "我喜欢这个答案", "Whenever you are ready.", "Never do that again.",
 ]  # fmt: skip
 TASKS = [
     "Book a hotel in Xi'an from October 1.", "Find three papers on soil.", "Send the invoice to Bob.", "Translate: I live in Rome.",
     "What is 12 * 37?", "Write a poem about the sea.", "帮我查一下明天的天气", "Show me flights to Rome on Friday.",
-    "If I lived in Mars, what would I eat?", "Summarise the second chapter.", "Why is my code slow?",
+    "If I lived in Mars, what would I eat?", "Summarise the second chapter.", "Why is my code slow?", "What is 12*12?", "我喜欢什么",
+    "我叫什么名字", "12乘以12等于多少", "Save the file.", "Book a room. My budget is 200 euros.", "You are a pirate. My name is Jack.",
+    "Tom lives in Paris. Where does Tom live?", "我想订一张去北京的机票", "remember this", "I have 3 apples. How many are left?",
 ]  # fmt: skip
 SECRETS = ["My password is hunter{}2", "my card is 4111 1111 1111 1111", "The api key is sk-abcdefghijklmnop{}1234"]
 PAGE = (
@@ -178,11 +187,15 @@ def judge(person: User, world: World, dice: random.Random, seen: Counter[str]) -
     name = dice.choice(list(world.now))
     shown = [item.text for item in recall(person.pk, dice.choice(world.asked[name]), limit=6, floor=0.27).shown]
     seen["asked"] += 1
-    seen["found"] += any(world.now[name] in text for text in shown)
+    seen["found"] += (found := any(world.now[name] in text for text in shown))
+    if not found:
+        print(f"  missed: {name} = {world.now[name]}")
     for old in world.past.get(name, ()):
         # A record of the change itself ("no longer: tea") may name what was.
         stale = [text for text in shown if old in text and world.now[name] not in text]
         seen["stale"] += bool(stale)
+        for text in stale:
+            print(f"  stale: asked for {name} = {world.now[name]}, got {text!r}")
 
 
 def report(person: User, world: World, seen: Counter[str], turns: int, seconds: float) -> None:

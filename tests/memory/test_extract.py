@@ -192,3 +192,46 @@ def test_a_message_full_of_statements_is_cut_off(alice: Any) -> None:
     said = "\n".join(f"My item{i} is thing{i}" for i in range(30))
     receipts = learn.keep(alice.id, extract.candidates(said), source={"by": "person", "turn": "t"})
     assert [item.status for item in receipts].count("dropped") >= 30 - learn.MOST_AT_ONCE
+
+
+@pytest.mark.parametrize(
+    ("said", "attribute", "value"),
+    [
+        ("These days I'm based in Ghent.", "lives in", "Ghent"),
+        ("We relocated to Ghent last month.", "lives in", "Ghent"),
+        ("I've just moved house, I'm in Ghent now.", "lives in", "Ghent"),
+        ("Ghent is where I live now.", "lives in", "Ghent"),
+        ("I moved to Ghent yesterday.", "lives in", "Ghent"),
+        ("I left Acme and joined Globex.", "works at", "Globex"),
+        ("I changed jobs, I'm at Globex now.", "works at", "Globex"),
+        ("I got a new job at Globex.", "works at", "Globex"),
+        ("I started working at Globex this week.", "works at", "Globex"),
+        ("Blue is my favourite colour now.", "favourite colour", "Blue"),
+        ("I bought a new phone, an iPhone 17.", "phone", "iPhone 17"),
+        ("My car's plate is AB-123-CD.", "car's plate", "AB-123-CD"),
+        ("I was born in Lyon.", "home town", "Lyon"),
+        ("我换工作了，现在在字节跳动上班。", "works at", "字节跳动"),
+        ("我现在在上海定居。", "lives in", "上海"),
+        ("我住的地方是浦东。", "lives in", "浦东"),
+        ("我最喜欢的颜色是蓝色。", "最喜欢的颜色", "蓝色"),
+        ("叫我小王就行。", "name", "小王"),
+        ("我会说法语。", "speaks", "法语"),
+        ("我换了新手机，是华为的。", "手机", "华为"),
+        ("我开的是沃尔沃。", "drives", "沃尔沃"),
+    ],
+)
+def test_a_change_is_understood_in_many_wordings(said: str, attribute: str, value: str) -> None:
+    found = [item for item in extract.candidates(said) if item.worth >= extract.LINE]
+    assert (attribute, value) in [(fact.attribute, fact.value) for item in found for fact in item.facts]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I am at the station now.", "I'm with Bob now.", "I joined the call on Friday.", "I left Paris and joined them later.",
+        "I bought a new phone, and it is slow.", "I started with Python today.", "This is my favourite now.", "I'm at Home now.",
+    ],
+)  # fmt: skip
+def test_what_only_sounds_like_a_change_ends_nothing(said: str) -> None:
+    facts = [fact.attribute for item in extract.candidates(said) if item.worth >= extract.LINE for fact in item.facts]
+    assert not {"works at", "lives in", "phone", "favourite"} & set(facts)
