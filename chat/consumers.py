@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 SIGNED_OUT = 4401  # the page reloads, and so comes to the sign-in page
 NOT_FOUND = 4404
-TOO_BIG = 1009
+TOO_BIG = 4409  # the library lets an application use 1000 and 3000 to 4999 only
 LONGEST_FRAME = 2_000_000  # characters; the longest message as JSON escapes fits in
 RECHECK = 60  # seconds until a socket that receives events has its session looked up again
 

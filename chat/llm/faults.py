@@ -165,8 +165,13 @@ def _wait(headers: Mapping[str, str]) -> float | None:
     return None
 
 
+# Providers repeat the key they refuse, and the message is shown to whoever chats.
+_SECRET = re.compile(r"\b(?:sk|pk|gsk|key|hf|xai)[-_][\w*.-]{4,}|(?<=Bearer )\S+", re.IGNORECASE)
+
+
 def _short(text: str, limit: int = 300) -> str:
     text = " ".join(mend(re.sub(r"<[^>]*>", " ", text)).split())
+    text = _SECRET.sub("…", text)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

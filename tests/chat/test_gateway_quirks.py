@@ -138,6 +138,13 @@ async def test_faults_that_stay_are_not_retried_and_come_with_advice(status: int
     assert len(bodies(llm)) == 1
 
 
+async def test_a_key_that_the_endpoint_repeats_is_not_shown() -> None:
+    llm = connect(lambda body: {"status": 401, "error": {"message": "Incorrect API key provided: sk-secret-1234."}})
+    with pytest.raises(LLMUnavailable) as caught:
+        await llm.reply(ask())
+    assert "Incorrect API key" in str(caught.value) and "secret" not in str(caught.value)
+
+
 async def test_faults_that_pass_are_retried_as_often_as_set_and_the_person_is_told(settings: Any) -> None:
     settings.AGENT_LLM_RETRIES = 2
     notices: list[str] = []
