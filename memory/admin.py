@@ -163,7 +163,7 @@ class MemoryRecordAdmin(Logged, ModelAdmin):
         "index_state vector_key".split()
     )
     inlines = (History,)
-    actions = ("retire", "restore", "merge_selected", "unmerge_selected", "forget_selected")
+    actions = ("retire", "restore", "merge_selected", "unmerge_selected")
 
     # ---- finding ----
 
@@ -254,9 +254,13 @@ class MemoryRecordAdmin(Logged, ModelAdmin):
 
     # ---- forgetting ----
 
-    @admin.action(description=lazy("Forget for good, everywhere"), permissions=["delete"])
-    def forget_selected(self, request: HttpRequest, queryset: QuerySet[MemoryRecord]) -> None:
-        self._forget(request, queryset)
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Django's own deletion asks first and shows what goes; here it is a forgetting, and is called so."""
+        actions: dict[str, Any] = super().get_actions(request)
+        if "delete_selected" in actions:
+            act, name, _description = actions["delete_selected"]
+            actions["delete_selected"] = (act, name, _("Forget for good, everywhere"))
+        return actions
 
     def delete_model(self, request: HttpRequest, obj: MemoryRecord) -> None:
         self._forget(request, [obj])
