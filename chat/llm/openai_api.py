@@ -23,6 +23,7 @@ from chat.llm import faults, json_wire, price
 from chat.llm.account import account, both
 from chat.llm.assemble_reply import ReplyAssembler
 from chat.llm.base import OnCall, OnNotice, OnText, Request
+from chat.llm.circuit import Circuit
 from chat.llm.endpoint import Endpoint, offered_names
 from chat.llm.faults import Fault
 from chat.llm.pace import paced
@@ -39,9 +40,12 @@ AFTER_FINISH_SECONDS = 5.0  # how long the end of the stream may take once the r
 MOST_BYTES = 32_000_000  # of one reply
 CHARS_PER_TOKEN, LEAST_CHARS = 20, 100_000  # text beyond this shows that an endpoint ignores max_tokens
 BACK_OFF = 0.4  # seconds; doubled with each failure
+MOST_WAITS, MOST_WAITED = 30, 180.0  # times and seconds that an endpoint may ask to wait, for one reply
+SPREAD = 1.0  # seconds over which those that waited begin again
 LEARNINGS = 6  # refusals after which a request is changed and sent again
 
 _endpoints: dict[tuple[str, str, str], Endpoint] = {}
+_circuits: dict[str, Circuit] = {}
 Clients = WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Any, "AsyncOpenAI"]]
 _clients: Clients = WeakKeyDictionary()
 
@@ -59,6 +63,8 @@ class _Tries:
     """What has been tried for one reply."""
 
     failed: int = 0  # busy or down
+    waits: int = 0  # the endpoint asked to wait
+    waited: float = 0.0  # seconds
     broke: int = 0  # the stream broke off, or the reply was empty
     learnt: int = 0
     spent: TokenUse = field(default_factory=TokenUse)  # by replies that were thrown away
@@ -85,6 +91,8 @@ class OpenAILLM:
         chosen: Any = wire or settings.AGENT_LLM_WIRE
         self.endpoint = self._endpoint(chosen)
         self.where = urlsplit(self.base_url).netloc.removeprefix("www.")
+        circuit = Circuit(where=self.where)
+        self.circuit = circuit if transport is not None else _circuits.setdefault(self.base_url, circuit)
 
     def _endpoint(self, wire: Literal["auto", "native", "json"]) -> Endpoint:
         made = Endpoint(base_url=self.base_url, model=self.model, wire=wire)
@@ -116,9 +124,12 @@ class OpenAILLM:
             body = self.endpoint.body(request)
             native = "tools" in body
             assembler = ReplyAssembler(offered if native else (), taken)
+            await self._admitted(on_notice)
             try:
                 await self._stream(body, assembler, relay, offered)
+                self.circuit.answered()
             except _Failed as failed:
+                self.circuit.failed(failed.fault)
                 if failed.fault.kind == "refused" and await self._learnt(failed.fault, body, tries, on_notice):
                     continue
                 complete = failed.fault.kind == "broken" and assembler.finish and not assembler.error
@@ -138,6 +149,13 @@ class OpenAILLM:
                 continue
             reply = self._noted(request, reply, native=native)
             return account(body, reply, self.endpoint, tries.spent, is_free=self.is_free)
+
+    async def _admitted(self, on_notice: OnNotice | None) -> None:
+        """Wait for as long as the endpoint wants. Raises LLMUnavailable while it is left alone."""
+        while wait := self.circuit.admit():
+            notice = _("The model's endpoint asks to wait %(seconds)d s.") % {"seconds": max(1, round(wait))}
+            await tell_notice(on_notice, notice)
+            await asyncio.sleep(wait + random.uniform(0, min(SPREAD, wait)))
 
     # ---- one try ----
 
@@ -245,6 +263,10 @@ class OpenAILLM:
         """Whether to ask once more; waits as long as the endpoint wants first."""
         if not fault.may_pass:
             return False
+        if fault.kind == "busy" and fault.wait:  # an order, not a failure: what waits for it is the circuit
+            tries.waits, tries.waited = tries.waits + 1, tries.waited + fault.wait
+            relay.begin_again()
+            return tries.waits <= MOST_WAITS and tries.waited <= MOST_WAITED and fault.wait <= faults.LONGEST_WAIT
         tries.failed += 1
         if fault.kind == "broken":
             tries.broke += 1

@@ -158,7 +158,7 @@ async def test_the_wait_that_the_endpoint_asks_for_is_kept_and_said() -> None:
     notices: list[str] = []
     llm = connect(odd.once(lambda body: {"status": 429, "headers": {"retry-after": "1"}, "error": {"message": "slow"}}))
     await llm.reply(ask(), on_notice=notices.append)
-    assert notices == ["The endpoint is busy; trying again in 1 s."]
+    assert notices == ["The model's endpoint asks to wait 1 s."]
 
 
 async def test_a_wait_beyond_patience_is_given_up_at_once() -> None:
