@@ -72,6 +72,7 @@ def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, st
         "iteration": newest_iteration(turn),
         "recalls": newest_recalls(user_id, turn) if turn else (),
         "written": written(user_id, turn) if turn else (),
+        "asked_tokens": asked_tokens(turn) if turn else 0,
         "tray": [record_row(record) for record in tray[:REVIEWED]],
         "parts": PARTS,
         "editing": options.get("edit", ""),
@@ -179,6 +180,12 @@ def written(user_id: int, turn: Turn) -> tuple[WrittenRow, ...]:
     known = set(MemoryRecord.objects.filter(user_id=user_id, digest__in=refused).values_list("digest", flat=True))
     rows = [written_row(entry, number, records) for number, entry in receipts]
     return tuple(replace(row, may_confirm=row.may_confirm and digest(user_id, row.text) not in known) for row in rows)
+
+
+def asked_tokens(turn: Turn) -> int:
+    """What it cost to ask the model which of the person's words are worth keeping."""
+    changes = turn.iterations.filter(changes__has_key="memory_tokens").values_list("changes", flat=True)
+    return sum(int(entry["memory_tokens"]) for entry in changes)
 
 
 def written_row(entry: Mapping[str, Any], iteration: int, records: Mapping[str, MemoryRecord]) -> WrittenRow:

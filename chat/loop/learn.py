@@ -60,7 +60,8 @@ async def ask_model(turn: Turn, llm: LLM) -> int:
     except LLMUnavailable as fault:
         log.warning("The model was not asked what to remember: %s", fault)
         return 0
-    return await in_db(_keep_proposed, turn.id, message_id, said, parse_arguments(reply.text))
+    spent = reply.usage.prompt + reply.usage.reply
+    return await in_db(_keep_proposed, turn.id, message_id, said, parse_arguments(reply.text), spent)
 
 
 def _unclear(turn_id: UUID) -> tuple[int, str]:
@@ -72,7 +73,7 @@ def _unclear(turn_id: UUID) -> tuple[int, str]:
     return (said[0].id if said else 0), text[: extract.MOST_CHARACTERS]
 
 
-def _keep_proposed(turn_id: UUID, message_id: int, said: str, answer: Any) -> int:
+def _keep_proposed(turn_id: UUID, message_id: int, said: str, answer: Any, tokens: int) -> int:
     turn = Turn.objects.select_related("conversation").get(id=turn_id)
     receipts = memory.keep(
         turn.conversation.user_id,
@@ -80,8 +81,7 @@ def _keep_proposed(turn_id: UUID, message_id: int, said: str, answer: Any) -> in
         source={"by": "person", "turn": str(turn_id), "message": message_id, "noticed": "model"},
         conversation_id=turn.conversation_id,
     )
-    if receipts:
-        record.note_memory(turn_id, [receipt.as_json() for receipt in receipts])
+    record.note_memory(turn_id, [receipt.as_json() for receipt in receipts], tokens)
     return len(receipts)
 
 

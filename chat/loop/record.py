@@ -357,11 +357,12 @@ def _judge(snapshot: Snapshot, plan: PlanView | None, verdict: Verdict) -> tuple
     return plan, done
 
 
-def note_memory(turn_id: UUID, receipts: list[dict[str, Any]]) -> None:
-    """What was kept or dropped after the turn stands with its last iteration."""
+def note_memory(turn_id: UUID, receipts: list[dict[str, Any]], tokens: int = 0) -> None:
+    """What was kept or dropped after the turn stands with its last iteration; tokens: spent on asking the model about it."""
     last = Iteration.objects.filter(turn_id=turn_id).order_by("-number").first()
     if last is not None:
-        last.changes = {**last.changes, "memory": [*last.changes.get("memory", []), *receipts]}
+        spent = {"memory_tokens": last.changes.get("memory_tokens", 0) + tokens} if tokens else {}
+        last.changes = {**last.changes, **spent, "memory": [*last.changes.get("memory", []), *receipts]}
         last.save(update_fields=["changes"])
 
 
