@@ -39,7 +39,7 @@ async def keep_memory() -> None:
         await asyncio.sleep(BUSY_SECONDS)
 
 
-PERIODIC = {"expire_approvals": Periodic(1, expire_approvals), "keep_memory": Periodic(2, keep_memory)}
+PERIODIC = {"expire_approvals": Periodic(2, expire_approvals), "keep_memory": Periodic(2, keep_memory)}
 
 
 async def keep(periodic: Periodic) -> None:

@@ -87,12 +87,12 @@ def _socket(host: str, *, share_port: bool) -> socket.socket:
     return made
 
 
-def _shared(host: str, port: int) -> socket.socket:
-    """A listening socket on a port that other processes listen on too: the kernel deals connections out among them."""
+def _shared(host: str, port: int) -> int:
+    """The number of a listening socket on a port that other processes listen on too: the kernel deals connections out among them."""
     shared = _socket(host, share_port=True)
     shared.bind((host, port))
     shared.listen(128)
-    return shared
+    return shared.detach()
 
 
 def _anchor() -> sqlite3.Connection | None:
@@ -122,11 +122,10 @@ async def _model() -> str:
 def _serve(host: str, port: int, *, turns_here: bool, share_port: bool) -> None:
     runner = embedded()
     loop = reactor._asyncioEventloop
-    shared = _shared(host, port) if share_port else None
+    # Daphne copies the shared socket's number and closes the original.
+    where: dict[str, Any] = {"file_descriptor": _shared(host, port)} if share_port else {"host": host, "port": port}
 
     def ready() -> None:
-        if shared is not None:
-            shared.close()  # twisted has its own copy, and closes that one first when it ends
         if turns_here:
             loop.create_task(runner.start())
         threading.Thread(target=_warm_up, daemon=True, name="warm-up").start()
@@ -143,11 +142,7 @@ def _serve(host: str, port: int, *, turns_here: bool, share_port: bool) -> None:
     logging.getLogger("daphne").setLevel(logging.WARNING)
     Server(
         application=application,
-        endpoints=(
-            build_endpoint_description_strings(file_descriptor=shared.fileno())
-            if shared is not None
-            else build_endpoint_description_strings(host=host, port=port)
-        ),
+        endpoints=build_endpoint_description_strings(**where),
         signal_handlers=True,
         ready_callable=ready,
         application_close_timeout=2,
