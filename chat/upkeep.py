@@ -1,4 +1,4 @@
-"""Periodic work beside the turns, which both runners do: approvals that expire, memory kept in order.
+"""Periodic work beside the turns, which both runners do: approvals that expire, places in the queue, memory.
 
 what is due -> rounds of it.  Touches: turns; memory, in a thread of its own.
 
@@ -33,13 +33,21 @@ async def expire_approvals() -> None:
     await in_db(turns.expire_approvals)
 
 
+async def tell_places() -> None:
+    await in_db(turns.tell_places)
+
+
 async def keep_memory() -> None:
     """Fill the index, embed anew, expire, merge, until nothing waits."""
     while await asyncio.get_running_loop().run_in_executor(thread(), _round):
         await asyncio.sleep(BUSY_SECONDS)
 
 
-PERIODIC = {"expire_approvals": Periodic(2, expire_approvals), "keep_memory": Periodic(2, keep_memory)}
+PERIODIC = {
+    "expire_approvals": Periodic(2, expire_approvals),
+    "tell_places": Periodic(2, tell_places),
+    "keep_memory": Periodic(2, keep_memory),
+}
 
 
 async def keep(periodic: Periodic) -> None:
