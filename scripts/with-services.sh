@@ -63,8 +63,7 @@ child="" redis_pid="" chroma_pid=""
 finish() {
     trap - EXIT INT TERM HUP
     [ -z "$child" ] || { kill -TERM "$child" 2>/dev/null && wait "$child" 2>/dev/null; } || :
-    [ -z "$chroma_pid" ] || kill "$chroma_pid" 2>/dev/null || :
-    [ -z "$redis_pid" ] || kill "$redis_pid" 2>/dev/null || :
+    for pid in $chroma_pid $redis_pid; do kill "$pid" 2>/dev/null && wait "$pid" || :; done
     (cd / && as_pg pg_ctl -D "$pg" -m fast -w stop) >/dev/null 2>&1 || :
     [ -z "$throwaway" ] || rm -rf "$throwaway" "$pg"
 }

@@ -32,6 +32,7 @@ PATIENCE = 120.0
 class Machine:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="agentweb-scaled-"))
+        self.folder.chmod(0o711)  # as root, the user who runs PostgreSQL must get through
         self.log = self.folder / "machine.log"
         port = free_port()
         self.base = f"http://127.0.0.1:{port}"

@@ -214,3 +214,25 @@ async def test_a_job_that_comes_twice_works_on_its_turn_once(alice: User, monkey
         await in_db(jobs.deliver, turn)
         await stage.row(lambda: None if ProcrastinateJob.objects.filter(queue_name=jobs.TURNS).exists() else True)
     assert len(llm.requests) == 1
+
+
+def test_every_connection_is_cut_and_the_turns_go_on(
+    alice: User, endpoint: Endpoint, two_workers: list[WorkerProcess]
+) -> None:
+    """What a restart of PostgreSQL does to those who are connected to it."""
+    turn = began(alice)
+    assert endpoint.policy.held.wait(PATIENCE)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        assert cursor.fetchone()[0] >= 4  # pools and listeners of both
+    endpoint.policy.go.set()
+    wait(lambda: Turn.objects.get(id=turn.id).status == Turn.Status.ENDED)
+    turn.refresh_from_db()
+    assert (turn.end, turn.crashes) == (Turn.End.FINISHED, 0), [worker.log.read_text() for worker in two_workers]
+    check_that_nothing_was_done_twice(turn)
+    another = began(alice)
+    wait(lambda: Turn.objects.get(id=another.id).status == Turn.Status.ENDED)
+    assert all(worker.process.poll() is None for worker in two_workers)
