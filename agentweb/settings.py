@@ -124,13 +124,29 @@ if AGENT_DATABASE_URL:  # the job queue lives in PostgreSQL; its tables are ther
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = ""  # jobs are named in chat/jobs.py, tasks are the worker's
 
 AGENT_REDIS_URL = env_str("AGENT_REDIS_URL")
-CHANNEL_LAYERS = {
-    "default": (
-        {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [AGENT_REDIS_URL], "capacity": 1000}}
-        if AGENT_REDIS_URL
-        else {"BACKEND": "channels.layers.InMemoryChannelLayer", "CONFIG": {"capacity": 1000}}
-    )
+CHANNEL_LAYERS: dict[str, dict[str, object]] = {
+    "default": {"BACKEND": "channels.layers.InMemoryChannelLayer", "CONFIG": {"capacity": 1000}}
 }
+if AGENT_REDIS_URL:
+    from redis.asyncio.retry import Retry  # a quarter of a second of import that only several processes need
+    from redis.backoff import NoBackoff
+
+    CHANNEL_LAYERS["default"] = {
+        "BACKEND": "channels_redis.core.RedisChannelLayer",
+        "CONFIG": {
+            "hosts": [
+                {
+                    "address": AGENT_REDIS_URL,
+                    # A socket waits 5 s for its next event; redis-py gives up on every read after just as long.
+                    "socket_timeout": 20,
+                    "socket_connect_timeout": 2,
+                    # Events are told once: a turn does not wait for a server that is away.
+                    "retry": Retry(NoBackoff(), retries=1),
+                }
+            ],
+            "capacity": 1000,
+        },
+    }
 
 AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend", "sesame.backends.ModelBackend"]
 LOGIN_URL = "login"

@@ -8,7 +8,9 @@ as deltas with the position they start at, so that a reader can see a gap and as
 Streamed text goes straight to the sockets of this process: through a channel layer it would cost twenty times as much.
 """
 
+import logging
 import os
+import time
 import uuid
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
@@ -28,8 +30,9 @@ Changed = Literal[
     "trace-changed",
     "conversations-changed",  # list, titles, what waits
 ]
-
-
+SAY_EVERY = 10.0  # seconds between complaints in the log: a turn sends thirty events a second
+log = logging.getLogger(__name__)
+_said_at = 0.0
 _pages: dict[str, set[Page]] = defaultdict(set)  # sockets of this process, by conversation
 PROCESS = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
@@ -56,17 +59,14 @@ def user_group(user_id: int) -> str:
 
 async def tell(conversation_id: UUID | str, *changed: Changed, turn: UUID | str | None = None) -> None:
     """Tell every open page of a conversation what changed."""
-    layer = get_channel_layer()
-    if layer is not None and changed:
+    if changed:
         message = {"type": "agent.changed", "changed": list(changed), "turn": str(turn) if turn else None}
-        await layer.group_send(conversation_group(conversation_id), message)
+        await _send(conversation_group(conversation_id), message)
 
 
 async def tell_user(user_id: int, *changed: Changed) -> None:
     """Tell every open page of a user, whichever conversation it shows."""
-    layer = get_channel_layer()
-    if layer is not None:
-        await layer.group_send(user_group(user_id), {"type": "agent.changed", "changed": list(changed), "turn": None})
+    await _send(user_group(user_id), {"type": "agent.changed", "changed": list(changed), "turn": None})
 
 
 async def stream(conversation_id: UUID | str, **fields: Any) -> None:
@@ -74,17 +74,28 @@ async def stream(conversation_id: UUID | str, **fields: Any) -> None:
     event = {"type": "agent.delta", **fields}
     for page in tuple(_pages.get(str(conversation_id), ())):
         await page(event)
-    layer = get_channel_layer()
-    if layer is not None and not isinstance(layer, InMemoryChannelLayer):  # others have sockets too
-        await layer.group_send(conversation_group(conversation_id), {**event, "process": PROCESS})
+    if not isinstance(get_channel_layer(), InMemoryChannelLayer):  # others have sockets too
+        await _send(conversation_group(conversation_id), {**event, "process": PROCESS})
 
 
 async def place(conversation_id: UUID | str, turn_id: UUID, before: int | None) -> None:
     """Tell the open pages how many turns come before this one; None: it has begun."""
+    message = {"type": "agent.delta", "turn": str(turn_id), "kind": "place", "before": before}
+    await _send(conversation_group(conversation_id), message)
+
+
+async def _send(group: str, message: Mapping[str, Any]) -> None:
+    """A turn must not end for want of an event: a page that was not told asks anew when it connects again."""
+    global _said_at
     layer = get_channel_layer()
-    if layer is not None:
-        message = {"type": "agent.delta", "turn": str(turn_id), "kind": "place", "before": before}
-        await layer.group_send(conversation_group(conversation_id), message)
+    if layer is None:
+        return
+    try:
+        await layer.group_send(group, message)
+    except Exception as fault:  # what the layer raises is its server's affair
+        if time.monotonic() - _said_at > SAY_EVERY:
+            _said_at = time.monotonic()
+            log.warning("Pages are not told of what happens: %r", fault)
 
 
 place_sync = async_to_sync(place)

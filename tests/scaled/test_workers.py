@@ -27,6 +27,7 @@ from chat.models import Iteration, Message, ToolCall, Turn
 from tests.stories.scripts import finish, plan
 from tests.stories.stage import Stage, describe
 from tests.support.endpoint import Endpoint, playing
+from tests.support.served import free_port
 
 if not (settings.AGENT_DATABASE_URL and settings.AGENT_REDIS_URL):
     pytest.skip("needs PostgreSQL and Redis: scripts/with-services.sh", allow_module_level=True)
@@ -45,7 +46,7 @@ SUMS = ("11 + 1", "22 + 2", "33 + 3")
 class WorkerProcess:
     """`manage.py work` on the database of the test."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, redis_url: str = "") -> None:
         folder = tempfile.mkdtemp(prefix="agentweb-worker-")
         self.log = Path(folder) / "worker.log"
         url = settings.AGENT_DATABASE_URL.rsplit("/", 1)[0] + "/" + connection.settings_dict["NAME"]
@@ -54,7 +55,7 @@ class WorkerProcess:
             "DJANGO_SETTINGS_MODULE": "agentweb.settings",
             "AGENT_DATA_DIR": folder,
             "AGENT_DATABASE_URL": url,
-            "AGENT_REDIS_URL": settings.AGENT_REDIS_URL,
+            "AGENT_REDIS_URL": redis_url or settings.AGENT_REDIS_URL,
             "AGENT_RUNNER": "scaled",
             "AGENT_EMBEDDER": "hashed",
             "AGENT_LEARN_BY_MODEL": "0",
@@ -236,3 +237,23 @@ def test_every_connection_is_cut_and_the_turns_go_on(
     another = began(alice)
     wait(lambda: Turn.objects.get(id=another.id).status == Turn.Status.ENDED)
     assert all(worker.process.poll() is None for worker in two_workers)
+
+
+def test_without_redis_no_page_hears_of_it_but_the_turn_is_done(alice: User, endpoint: Endpoint) -> None:
+    port = free_port()
+    redis = subprocess.Popen(["redis-server", "--port", str(port), "--save", ""], stdout=subprocess.DEVNULL)
+    worker = WorkerProcess(endpoint, f"redis://127.0.0.1:{port}/0")
+    try:
+        turn = began(alice)
+        assert endpoint.policy.held.wait(PATIENCE)
+        redis.kill()
+        redis.wait(20)
+        endpoint.policy.go.set()
+        wait(lambda: Turn.objects.get(id=turn.id).status == Turn.Status.ENDED)
+    finally:
+        redis.kill()
+        worker.kill()
+    turn.refresh_from_db()
+    assert turn.end == Turn.End.FINISHED, turn.reason
+    check_that_nothing_was_done_twice(turn)
+    assert "Pages are not told" in worker.log.read_text()

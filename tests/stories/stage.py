@@ -45,10 +45,12 @@ class Stage:
 
     async def __aexit__(self, *_exc: object) -> None:
         self.reader.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self.reader
-        await self.socket.disconnect()
-        await self.runner.stop()
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.reader
+            await self.socket.disconnect()
+        finally:
+            await self.runner.stop()
 
     async def start_runner(self, llm: ScriptedLLM | None = None) -> None:
         """The runner that the settings name; after `runner.stop()`, another one."""
