@@ -19,6 +19,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin, TabularInline
 
+from chat.mcp import tools as mcp_tools
 from chat.models import Approval, Conversation, Iteration, Message, ToolCall, Turn
 from chat.tokens import estimate
 from chat.tools import describe, registry
@@ -169,7 +170,7 @@ class ToolCallAdmin(ReadOnly, ModelAdmin):
             raise PermissionDenied
         rows = [
             {"contract": contract, "schema": schema, "tokens": estimate(schema), "line": describe.line(contract)}
-            for contract in registry.builtin().values()
+            for contract in {**registry.builtin(), **mcp_tools.contracts()}.values()
             for schema in [json.dumps(describe.function_schema(contract), ensure_ascii=False, indent=2)]
         ]
         context = {

@@ -45,6 +45,7 @@ class Card:
     state: str  # asked, expired, decided, unknown
     title: str
     tier: str
+    tier_words: str
     tool: str
     rows: tuple[ArgRow, ...]
     why: str
@@ -85,6 +86,7 @@ def of(approval: Approval, *, user_id: int, waits: int | None = None) -> Card:
         state=state,
         title=title(contract, approval.tool, approval.args),
         tier=approval.tier,
+        tier_words=words.tier(approval.tier),
         tool=approval.tool,
         rows=rows(contract, approval.args, reasons(approval)),
         why=approval.why,
@@ -108,6 +110,7 @@ def of_call(call: ToolCall) -> Card:
         state="unknown" if call.status == ToolCall.Status.UNKNOWN else "decided",
         title=title(contract, call.tool, call.args),
         tier=call.tier,
+        tier_words=words.tier(call.tier),
         tool=call.tool,
         rows=rows(contract, call.args, {}),
         why="",
@@ -201,7 +204,7 @@ def arg_row(name: str, value: Any, schema: Mapping[str, Any], label: str, becaus
         text, items = "", tuple(words.seen(words.plain(item)) for item in value)
     return ArgRow(
         name=name,
-        label=label or words.seen(name.replace("_", " ").capitalize()),
+        label=_(label) if label else words.seen(name.replace("_", " ").capitalize()),
         text=words.seen(text) if text else _("(empty)"),
         because=reason_words(because),
         block=len(text) > LONG or "\n" in text,

@@ -102,7 +102,7 @@ def form_for(
     for name, declared in properties.items():
         needed = name in (schema.get("required") or ())
         form.fields[name] = field_for(declared, args.get(name), needed=needed)
-        form.fields[name].label = labels.get(name) or name.replace("_", " ").capitalize()
+        form.fields[name].label = _(labels[name]) if labels.get(name) else name.replace("_", " ").capitalize()
         form.fields[name].help_text = escape(declared.get("description") or "")
     return form
 

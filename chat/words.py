@@ -36,6 +36,13 @@ FATES = {
     "not_fitting": gettext_lazy("not shown to the model: its condition does not fit this step"),
 }
 
+TIERS = {
+    "read": gettext_lazy("read"),
+    "write": gettext_lazy("write"),
+    "expensive": gettext_lazy("expensive"),
+    "local": gettext_lazy("local"),
+}
+
 WRITTEN = {
     "kept": gettext_lazy("Kept"),
     "duplicate": gettext_lazy("Known already"),
@@ -50,6 +57,10 @@ WRITTEN = {
 
 def who(by: str) -> str:
     return {"person": _("you"), "agent": _("the agent"), "code": _("the product"), "model": _("the model")}.get(by, by)
+
+
+def tier(code: str) -> str:
+    return str(TIERS.get(code, code))
 
 
 def check(kind: str, params: Mapping[str, Any]) -> str:

@@ -9,6 +9,8 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from pydantic import Field, field_validator
 
 from chat.errors import ToolFailed
@@ -100,16 +102,17 @@ def _preview_write(args: WriteArgs, ctx: ToolContext) -> str:
     """A unified diff against what is there."""
     path = resolve(ctx.workspace, args.path)
     old = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
-    lines = difflib.unified_diff(old, args.content.splitlines(), f"{args.path} now", f"{args.path} then", lineterm="")
+    names = (_("%(path)s now") % {"path": args.path}, _("%(path)s then") % {"path": args.path})
+    lines = difflib.unified_diff(old, args.content.splitlines(), *names, lineterm="")
     return "\n".join(list(lines)[:200])
 
 
 def _effect_write(args: WriteArgs) -> str:
-    return f"Saves {args.path}"
+    return _("Saves %(path)s") % {"path": args.path}
 
 
 def _effect_delete(args: PathArgs) -> str:
-    return f"Deletes {args.path} for good"
+    return _("Deletes %(path)s for good") % {"path": args.path}
 
 
 def _object(*required: str) -> dict[str, Any]:
@@ -136,11 +139,11 @@ CONTRACTS = (
         args=WriteArgs, run=write_file, tier=Tier.WRITE, returns=_object("path", "bytes"), returns_empty="never empty",
         failures=(FailureMode(when="the path is not allowed", advice="use a plain name such as notes.txt"),), cost="free",
         latency="milliseconds", repeatable=True, pack="files", effect=_effect_write, preview=_preview_write,
-        labels={"path": "File", "content": "Text"}, checks=({"kind": "result_matches", "schema": _object("path", "bytes")},),
+        labels={"path": gettext_noop("File"), "content": gettext_noop("Text")}, checks=({"kind": "result_matches", "schema": _object("path", "bytes")},),
     ),
     Contract(
         name="delete_file", purpose="Delete one saved file.", not_for="forgetting a memory (forget_memory)", args=PathArgs,
         run=delete_file, tier=Tier.WRITE, returns=_object("deleted"), returns_empty="never empty", failures=MISSING,
-        cost="free", latency="milliseconds", pack="files", effect=_effect_delete, labels={"path": "File"},
+        cost="free", latency="milliseconds", pack="files", effect=_effect_delete, labels={"path": gettext_noop("File")},
     ),
 )  # fmt: skip

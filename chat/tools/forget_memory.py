@@ -3,6 +3,8 @@
 what to forget -> receipt.  Touches: memory.forget.
 """
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from pydantic import Field
 
 from chat.db import in_db
@@ -45,11 +47,15 @@ def preview(args: ForgetMemoryArgs, ctx: ToolContext) -> str:
     """What the card shows: the very memories, and what goes with them."""
     found = _found(args, ctx.user_id)
     if not found.records:
-        return "No memory fits; nothing would be forgotten."
+        return _("No memory fits; nothing would be forgotten.")
     rows = [f"- {row.text[:200]}" for row in (*found.records, *found.built_on)[:20]]
     more = len(found.records) + len(found.built_on) - len(rows)
-    rows += [f"… and {more} more"] if more > 0 else []
+    rows += [_("… and %(more)s more") % {"more": more}] if more > 0 else []
     return "\n".join([*rows, "", *found.lines])
+
+
+def _effect(args: ForgetMemoryArgs) -> str:
+    return _("Forgets for good what is known about “%(about)s”") % {"about": args.about}
 
 
 CONTRACT = Contract(
@@ -69,7 +75,7 @@ CONTRACT = Contract(
     cost="free",
     latency="about a second",
     quota=5,
-    effect=lambda args: f"Forgets for good what is known about “{args.about}”",
+    effect=_effect,
     preview=preview,
-    labels={"about": "What to forget", "ids": "Memories"},
+    labels={"about": gettext_noop("What to forget"), "ids": gettext_noop("Memories")},
 )

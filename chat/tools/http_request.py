@@ -6,6 +6,8 @@ method, URL, body -> status, text.  Touches: the network, guarded.
 import re
 from typing import Literal
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from pydantic import Field, field_validator
 
 from chat.errors import OutcomeUnknown, ToolFailed
@@ -65,7 +67,7 @@ def _why(status: int) -> str:
 
 
 def _effect(args: HttpRequestArgs) -> str:
-    return f"Sends {args.method} to {args.url}"
+    return _("Sends %(method)s to %(url)s") % {"method": args.method, "url": args.url}
 
 
 CONTRACT = Contract(
@@ -87,5 +89,10 @@ CONTRACT = Contract(
     pack="web",
     outside=True,
     effect=_effect,
-    labels={"url": "Address", "body": "Body", "method": "Method", "headers": "Headers"},
+    labels={
+        "url": gettext_noop("Address"),
+        "body": gettext_noop("Body"),
+        "method": gettext_noop("Method"),
+        "headers": gettext_noop("Headers"),
+    },
 )

@@ -9,6 +9,8 @@ import socket
 
 from django.core.mail import EmailMessage
 from django.core.validators import validate_email
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from pydantic import Field, field_validator
 
 from chat.errors import OutcomeUnknown, ToolFailed
@@ -65,7 +67,7 @@ async def run(args: SendEmailArgs, ctx: ToolContext) -> Done:
 
 
 def _effect(args: SendEmailArgs) -> str:
-    return f"Sends an e-mail to {', '.join(args.to)}"
+    return _("Sends an e-mail to %(to)s") % {"to": ", ".join(args.to)}
 
 
 CONTRACT = Contract(
@@ -83,5 +85,5 @@ CONTRACT = Contract(
     timeout=30,
     pack="mail",
     effect=_effect,
-    labels={"to": "To", "subject": "Subject", "text": "Text"},
+    labels={"to": gettext_noop("To"), "subject": gettext_noop("Subject"), "text": gettext_noop("Text")},
 )

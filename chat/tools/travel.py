@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
+from django.utils.translation import gettext, gettext_noop, ngettext
 from pydantic import Field, field_validator
 
 from chat.errors import ToolFailed
@@ -36,6 +37,7 @@ HOTELS: tuple[dict[str, Any], ...] = (
 )
 DATE = Field(description=f"YYYY-MM-DD; known: {DAYS[0]}, {DAYS[1]}")
 Room = Literal["suite", "standard"]
+ROOMS = {"suite": gettext_noop("suite"), "standard": gettext_noop("standard room")}
 
 
 def _ahead(value: Any) -> Any:
@@ -166,12 +168,14 @@ def _hotel(args: BookArgs) -> dict[str, Any]:
 
 
 def _effect(args: BookArgs) -> str:
-    return f"Books a {args.room} for {args.nights} night{'s' if args.nights != 1 else ''}"
+    said = ngettext("Books a %(room)s for %(nights)s night", "Books a %(room)s for %(nights)s nights", args.nights)
+    return said % {"room": gettext(ROOMS[args.room]), "nights": args.nights}
 
 
 def _preview(args: BookArgs, ctx: ToolContext) -> str:
     hotel = _hotel(args)
-    return f"{hotel['name']}: ¥{hotel['prices'][args.room] * args.nights:,} in all"
+    price = f"¥{hotel['prices'][args.room] * args.nights:,}"
+    return gettext("%(hotel)s: %(price)s in all") % {"hotel": hotel["name"], "price": price}
 
 
 def _object(*required: str) -> dict[str, Any]:
@@ -231,7 +235,13 @@ CONTRACTS = (
         pack="travel",
         effect=_effect,
         preview=_preview,
-        labels={"hotel_id": "Hotel", "date_from": "From", "nights": "Nights", "room": "Room", "wishes": "Wishes"},
+        labels={
+            "hotel_id": gettext_noop("Hotel"),
+            "date_from": gettext_noop("From"),
+            "nights": gettext_noop("Nights"),
+            "room": gettext_noop("Room"),
+            "wishes": gettext_noop("Wishes"),
+        },
         checks=({"kind": "result_matches", "schema": _object("order_id")},),
         needs=("search_hotels",),
     ),

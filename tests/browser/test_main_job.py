@@ -41,7 +41,7 @@ def test_it_is_planned_checked_asked_booked_once_and_answered(page: Page, served
 def test_a_sunny_day_asks_for_the_standard_room(page: Page) -> None:
     send(page, EN.format(day=2))
     expect(page.get_by_role("button", name="Approve", exact=True)).to_be_visible()
-    expect(page.locator("main").get_by_text("Books a standard for 2 nights")).to_be_visible()
+    expect(page.locator("main").get_by_text("Books a standard room for 2 nights")).to_be_visible()
 
 
 def test_the_same_in_chinese_for_both_dates(page: Page, context: BrowserContext, served: Served) -> None:
