@@ -281,5 +281,20 @@ class Grant(models.Model):
         return f"{self.tool} {self.constraints}"
 
 
+class Notice(models.Model):
+    """A person was told elsewhere (e-mail, webhook) that a pause of a turn waits for them; once for each."""
+
+    turn = models.ForeignKey(Turn, models.CASCADE, related_name="notices")
+    iteration = models.PositiveIntegerField()  # the number of the one that paused
+    sent_at = models.DateTimeField(null=True, blank=True)
+    fault = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["turn", "iteration"], name="one_notice_for_each_pause")]
+
+    def __str__(self) -> str:
+        return f"{self.turn_id} {self.iteration}"
+
+
 from chat.models_mcp import McpServer as McpServer  # noqa: E402
 from chat.models_mcp import McpTool as McpTool  # noqa: E402

@@ -1,4 +1,4 @@
-"""Periodic work beside the turns, which both runners do: approvals that expire, places in the queue, memory.
+"""Periodic work beside the turns, which both runners do: approvals that expire, places in the queue, notices, memory.
 
 what is due -> rounds of it.  Touches: turns; memory, in a thread of its own.
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from django.db import connections
 
-from chat import turns
+from chat import notices, turns
 from chat.db import in_db
 from memory import upkeep
 
@@ -46,6 +46,7 @@ async def keep_memory() -> None:
 PERIODIC = {
     "expire_approvals": Periodic(2, expire_approvals),
     "tell_places": Periodic(2, tell_places),
+    "send_notices": Periodic(5, notices.send_due),
     "keep_memory": Periodic(2, keep_memory),
 }
 

@@ -122,6 +122,7 @@ WRITERS: dict[str, tuple[str, ...]] = {
     "Turn": ("chat.turns",),
     "Approval": ("chat.approvals",),
     "Grant": ("chat.approvals",),
+    "Notice": ("chat.notices",),
     "McpServer": ("chat.mcp.servers",),
     "McpTool": ("chat.mcp.servers",),
     "Iteration": ("chat.loop.record",),
