@@ -14,6 +14,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from chat.tools import registry
+from tests.chat.test_approval_views import ask
+
 ROOT = Path(__file__).resolve().parents[1]
 CATALOGUE = ROOT / "agentweb/locale/zh_Hans/LC_MESSAGES/django.mo"
 MISSING = 0.1  # what may be untranslated for a while; it is shown in English
@@ -66,3 +69,14 @@ def test_a_chinese_browser_gets_a_chinese_page(client: Client, alice: User) -> N
     assert 'lang="zh-hans"' in text and "新对话" in text and "New conversation" not in text
     english = client.get(reverse("start"), headers={"accept-language": "en"}, follow=True).content.decode()
     assert "New conversation" in english
+
+
+@pytest.mark.django_db
+def test_what_an_action_does_is_said_in_the_persons_language(alice: User) -> None:
+    approval = ask(alice)
+    client = Client()
+    client.force_login(alice)
+    html = client.get(reverse("approval", args=[approval.pk]), headers={"Accept-Language": "zh-hans"}).content.decode()
+    for words in ("预订套房 2 晚", "入住日期", "写入"):
+        assert words in html
+    assert "Books a" not in html and "套房" not in registry.business()["book_hotel"].purpose

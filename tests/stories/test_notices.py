@@ -52,7 +52,9 @@ async def test_an_action_that_waits_is_mailed_once_with_a_link(alice: User, sett
 
 async def test_a_question_is_mailed_in_its_own_words_and_the_next_pause_anew(alice: User, settings: Any) -> None:
     settings.AGENT_NOTIFY_EMAIL = True
-    async with Stage(alice, ScriptedLLM([*ASK[:1], call("ask_user", question="Which hotel?"), finish("Then.")])) as stage:
+    async with Stage(
+        alice, ScriptedLLM([*ASK[:1], call("ask_user", question="Which hotel?"), finish("Then.")])
+    ) as stage:
         turn = await stage.say("Book it")
         await stage.until(turn, "waiting_user")
         await notices.send_due()
