@@ -18,7 +18,7 @@ from django.core.mail import EmailMessage
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from chat import approval_card, words
@@ -52,7 +52,7 @@ async def send_due() -> None:
         faults = [fault for fault in (await _mail(message), await _post(message)) if fault]
         if faults:
             log.warning("Nobody could be told that something waits: %s", " ".join(faults))
-        await in_db(lambda: _sent(message.notice_id, " ".join(faults)))
+        await in_db(_sent, message.notice_id, " ".join(faults))
 
 
 def _take_due() -> list[Message]:
@@ -67,7 +67,8 @@ def _take_due() -> list[Message]:
     )
     told = set(Notice.objects.filter(turn__status__in=WAITING).values_list("turn_id", "iteration"))
     due = [turn for turn in paused[:500] if (turn.id, turn.pause) not in told]
-    return [message for turn in due[:MOST] if (message := _take(turn, turn.pause)) is not None]
+    with translation.override(settings.LANGUAGE_CODE):  # nobody's page is open whose language it could be
+        return [message for turn in due[:MOST] if (message := _take(turn, turn.pause)) is not None]
 
 
 def _take(turn: Turn, number: int) -> Message | None:
@@ -107,16 +108,12 @@ async def _mail(message: Message) -> str:
     """Empty, or what went wrong."""
     if not settings.AGENT_NOTIFY_EMAIL or not message.email:
         return ""
-    text = "\n".join(
-        [
-            _("Something waits for you in “%(title)s”:") % {"title": message.title},
-            "",
-            *(f"- {line}" for line in message.waits),
-            "",
-            _("Look at it and decide: %(link)s") % {"link": message.link},
-        ]
-    )
-    mail = EmailMessage(_("agentweb: something waits for you"), text, to=[message.email])
+    with translation.override(settings.LANGUAGE_CODE):
+        head = _("Something waits for you in “%(title)s”:") % {"title": message.title}
+        end = _("Look at it and decide: %(link)s") % {"link": message.link}
+        subject = _("agentweb: something waits for you")
+    text = "\n".join([head, "", *(f"- {line}" for line in message.waits), "", end])
+    mail = EmailMessage(subject, text, to=[message.email])
     try:
         await asyncio.to_thread(mail.send)
     except Exception as fault:  # of whatever backend is set: the turn waits on, told or not

@@ -72,11 +72,11 @@ def test_a_chinese_browser_gets_a_chinese_page(client: Client, alice: User) -> N
 
 
 @pytest.mark.django_db
-def test_what_an_action_does_is_said_in_the_persons_language(alice: User) -> None:
-    approval = ask(alice)
-    client = Client()
+def test_what_an_action_does_is_said_in_the_persons_language(client: Client, alice: User) -> None:
     client.force_login(alice)
-    html = client.get(reverse("approval", args=[approval.pk]), headers={"Accept-Language": "zh-hans"}).content.decode()
+    url = reverse("approval", args=[ask(alice).pk])
+    html = client.get(url, headers={"accept-language": "zh-hans"}).content.decode()
     for words in ("预订套房 2 晚", "入住日期", "写入"):
         assert words in html
-    assert "Books a" not in html and "套房" not in registry.business()["book_hotel"].purpose
+    assert "Books a" not in html and "Book one room" in registry.business()["book_hotel"].purpose
+    assert "Books a suite for 2 nights" in client.get(url, headers={"accept-language": "en"}).content.decode()
