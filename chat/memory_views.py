@@ -21,7 +21,7 @@ from django.views.decorators.http import require_GET, require_POST
 from chat import events, panel_memory, words
 from chat.owned import PersonRequest, conversation_of, signed_in
 from chat.panel_views import CONFLICT, REFUSED, show
-from memory import accesses, facts, forget, past, records
+from memory import accesses, facts, forget, hygiene, past, records
 from memory.kinds import registry
 from memory.models import MemoryRecord, UserMemory
 from memory.types import Receipt
@@ -82,6 +82,8 @@ def do(user_id: int, posted: QueryDict) -> Said:
     if op == "restore":
         records.restore(user_id, mine[0])
         return Said(notice=_("Back in force."))
+    if op == "merge":
+        return receipt(records.merge(user_id, mine))
     if op == "unmerge":
         count = records.unmerge(user_id, mine[0])
         return Said(notice=ngettext("%(n)d memory is back.", "%(n)d memories are back.", count) % {"n": count})
@@ -153,6 +155,28 @@ def found(user_id: int, asked: QueryDict) -> QuerySet[MemoryRecord]:
     for word in asked.get("q", "").split()[:10]:
         rows = rows.filter(text__icontains=word)
     return rows.order_by("-pinned", "-created_at", "pk")
+
+
+@signed_in
+@never_cache
+def hygiene_report(request: PersonRequest) -> HttpResponse:
+    """What is doubled, contradicts itself, was never of use or is over, of this person's memories; and what to do about it."""
+    said = Said()
+    if request.method == "POST":
+        said = do(request.user.pk, request.POST)
+        events.tell_user_sync(request.user.pk, "memory-changed")
+    report = hygiene.report([request.user.pk])
+    context = {
+        "section": "memories",
+        "said": said,
+        "report": report,
+        "groups": [
+            (_("The same twice"), report.duplicates),
+            (_("One says the same and more"), report.near_duplicates),
+            (_("Contradict each other"), report.contradictions),
+        ],
+    }
+    return render(request, "memories/hygiene.html", context, status=said.status)
 
 
 @signed_in

@@ -22,6 +22,7 @@ panel_urlpatterns = [
     path("memories/", memory_views.memories, name="memories"),
     path("memories/mode/", memory_views.set_mode, name="memories-mode"),
     path("memories/act/", memory_views.act, name="memories-act"),
+    path("memories/hygiene/", memory_views.hygiene_report, name="memories-hygiene"),
     path("memories/then/", memory_views.then, name="memories-then"),
     path("memories/export.json", memory_views.export, name="memories-export"),
     path("memories/forget-everything/", memory_views.forget_everything, name="memories-forget"),

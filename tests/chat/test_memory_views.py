@@ -13,10 +13,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from chat.models import Conversation
-from memory import records
+from memory import near, records
 from memory.models import MemoryRecord
+from memory.text import digest
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -237,3 +239,35 @@ def test_before_anything_was_said_nothing_is_known(page: Client, alice: User) ->
     assert (
         "Nothing is known about that day" in page.get(reverse("memories-then"), {"on": "2001-01-01"}).content.decode()
     )
+
+
+def raw(user: User, text: str) -> MemoryRecord:
+    """A row that the write path would have folded: as an older version of the product left it."""
+    surface = near.surface(text, timezone.now())
+    return MemoryRecord.objects.create(
+        user=user, kind="fact", text=text, tokens=surface.tokens, vector=surface.blob, vector_key=surface.key,
+        digest=digest(user.pk, text), source={"by": "person"}, revision=records.next_revision(user.pk),
+    )  # fmt: skip
+
+
+def test_a_person_sees_what_is_doubled_and_merges_it(page: Client, alice: User, bob: User) -> None:
+    one, two = raw(alice, "I drink green tea"), raw(alice, "I drink green tea!")
+    raw(bob, "I drink gunpowder"), raw(bob, "I drink gunpowder.")
+    shown = page.get(reverse("memories-hygiene")).content.decode()
+    assert "The same twice (1)" in shown and "gunpowder" not in shown
+    done = page.post(reverse("memories-hygiene"), {"op": "merge", "id": [str(one.pk), str(two.pk)]}).content.decode()
+    assert "The same twice (0)" in done
+    assert MemoryRecord.objects.filter(user=alice, status="live").count() == 1
+
+
+def test_of_two_that_contradict_the_person_says_which_is_right(page: Client, alice: User) -> None:
+    yes, no = raw(alice, "The cellar door is locked at night"), raw(alice, "The cellar door is not locked at night")
+    assert "Contradict each other (1)" in page.get(reverse("memories-hygiene")).content.decode()
+    page.post(reverse("memories-hygiene"), {"op": "retire", "id": str(yes.pk)})
+    assert list(MemoryRecord.objects.filter(user=alice, status="live")) == [no]
+
+
+def test_nobody_tidies_up_for_somebody_else(page: Client, bob: User) -> None:
+    one, two = raw(bob, "I drink green tea"), raw(bob, "I drink green tea!")
+    page.post(reverse("memories-hygiene"), {"op": "merge", "id": [str(one.pk), str(two.pk)]})
+    assert MemoryRecord.objects.filter(user=bob, status="live").count() == 2
