@@ -8,6 +8,7 @@ receipts go with it. Permissions are those of this room alone: upkeep of memorie
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -254,12 +255,16 @@ class MemoryRecordAdmin(Logged, ModelAdmin):
 
     # ---- forgetting ----
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+    def get_actions(
+        self, request: HttpRequest, action_location: Any = admin.ActionLocation.CHANGE_LIST
+    ) -> dict[str, Any]:
         """Django's own deletion asks first and shows what goes; here it is a forgetting, and is called so."""
-        actions: dict[str, Any] = super().get_actions(request)
+        actions: dict[str, Any] = super().get_actions(request, action_location)
         if "delete_selected" in actions:
-            act, name, _description = actions["delete_selected"]
-            actions["delete_selected"] = (act, name, _("Forget for good, everywhere"))
+            words = _("Forget for good, everywhere")
+            actions["delete_selected"] = replace(
+                actions["delete_selected"], description=words, plural_description=words
+            )
         return actions
 
     def delete_model(self, request: HttpRequest, obj: MemoryRecord) -> None:

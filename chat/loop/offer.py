@@ -42,10 +42,11 @@ def unread(step: StepView | None, *, only_reads: bool, tried: Sequence[str], men
 
     Giving a step up is no choice before something went wrong in it; nor is asking where a try costs nothing: a read.
     A call that would do with other values is made again, and changes no plan: a small model that may note the fault
-    notes it for ever.
+    notes it for ever, and one that may give up does so at once.
     """
     if mendable:
-        return frozenset({"update_slots", "revise_plan"})
+        give_up = {"mark_step_failed", "ask_user"} if tried.count("failed") == 1 else set()
+        return frozenset({"update_slots", "revise_plan", *give_up})
     if step is None or step.attempts or any(status != "succeeded" for status in tried):
         return frozenset()
     return frozenset({"mark_step_failed", "ask_user"} if only_reads else {"mark_step_failed"})
