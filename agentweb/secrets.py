@@ -14,7 +14,8 @@ def data_directory(path: Path) -> Path:
     """Made when missing. Raises ImproperlyConfigured with advice when it cannot be used."""
     path = path.expanduser().resolve()
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        # Conversations and memories: nobody else's on this machine.
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not os.access(path, os.W_OK | os.X_OK):
             raise PermissionError(None, "it cannot be written")
     except OSError as fault:

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.csp import CSP
 
-from agentweb.env import env_bool, env_choice, env_float, env_int, env_list, env_str
+from agentweb.env import env_bool, env_choice, env_float, env_int, env_list, env_str, env_url, env_zone
 from agentweb.secrets import data_directory, instance_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -113,7 +113,7 @@ def _database(url: str) -> dict[str, object]:
     }
 
 
-AGENT_DATABASE_URL = env_str("AGENT_DATABASE_URL")
+AGENT_DATABASE_URL = env_url("AGENT_DATABASE_URL", "postgresql", "postgres")
 DATABASES = {"default": _database(AGENT_DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -123,7 +123,7 @@ if AGENT_DATABASE_URL:  # the job queue lives in PostgreSQL; its tables are ther
     INSTALLED_APPS.append("procrastinate.contrib.django")
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = ""  # jobs are named in chat/jobs.py, tasks are the worker's
 
-AGENT_REDIS_URL = env_str("AGENT_REDIS_URL")
+AGENT_REDIS_URL = env_url("AGENT_REDIS_URL", "redis", "rediss", "unix")
 CHANNEL_LAYERS: dict[str, dict[str, object]] = {
     "default": {"BACKEND": "channels.layers.InMemoryChannelLayer", "CONFIG": {"capacity": 1000}}
 }
@@ -167,7 +167,7 @@ UNFOLD = {
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "agentweb" / "locale"]
-TIME_ZONE = env_str("AGENT_TIME_ZONE", "UTC")
+TIME_ZONE = env_zone("AGENT_TIME_ZONE", "UTC")
 USE_TZ = True
 
 STATIC_URL = "static/"
@@ -207,49 +207,63 @@ if AGENT_RUNNER == "scaled" and not (AGENT_DATABASE_URL and AGENT_REDIS_URL):
 
 # The endpoint. Empty: look for a local server, else the demo model.
 AGENT_MODEL = env_str("AGENT_MODEL")  # a model's name; "demo" forces the demo model
-OPENAI_BASE_URL = env_str("OPENAI_BASE_URL")
+OPENAI_BASE_URL = env_url("OPENAI_BASE_URL", "http", "https")
 OPENAI_API_KEY = env_str("OPENAI_API_KEY")
-AGENT_LLM_WIRE = env_str("AGENT_LLM_WIRE", "auto")  # auto, native (tool calls) or json (JSON replies)
-AGENT_LLM_TIMEOUT = env_float("AGENT_LLM_TIMEOUT", 120)  # seconds without a byte from the endpoint
+AGENT_LLM_WIRE = env_choice(
+    "AGENT_LLM_WIRE", "auto", "native", "json"
+)  # auto, native (tool calls) or json (JSON replies)
+AGENT_LLM_TIMEOUT = env_float("AGENT_LLM_TIMEOUT", 120, least=1)  # seconds without a byte from the endpoint
 AGENT_LLM_RETRIES = env_int("AGENT_LLM_RETRIES", 2)  # after a fault of the endpoint that may pass
-AGENT_PRICE_IN = env_float("AGENT_PRICE_IN", -1)  # dollars per million prompt tokens; -1: look it up
-AGENT_PRICE_OUT = env_float("AGENT_PRICE_OUT", -1)  # dollars per million reply tokens; -1: look it up
+AGENT_PRICE_IN = env_float("AGENT_PRICE_IN", -1, least=-1)  # dollars per million prompt tokens; -1: look it up
+AGENT_PRICE_OUT = env_float("AGENT_PRICE_OUT", -1, least=-1)  # dollars per million reply tokens; -1: look it up
 AGENT_ALLOW_LLM = env_bool("AGENT_ALLOW_LLM", True)  # False: a call to a real endpoint is an error (tests)
 
 # The budget of one turn; a gate ends the turn at the first one reached.
-AGENT_MAX_ITERATIONS = env_int("AGENT_MAX_ITERATIONS", 30)
-AGENT_MAX_TOKENS = env_int("AGENT_MAX_TOKENS", 60_000)  # prompt and reply tokens together
-AGENT_MAX_SECONDS = env_float("AGENT_MAX_SECONDS", 900)  # working time; waiting for the person is free
+AGENT_MAX_ITERATIONS = env_int("AGENT_MAX_ITERATIONS", 30, least=1)
+AGENT_MAX_TOKENS = env_int("AGENT_MAX_TOKENS", 60_000, least=1)  # prompt and reply tokens together
+AGENT_MAX_SECONDS = env_float("AGENT_MAX_SECONDS", 900, least=1)  # working time; waiting for the person is free
 AGENT_MAX_COST = env_float("AGENT_MAX_COST", 0.50)  # dollars
-AGENT_MAX_REPEATS = env_int("AGENT_MAX_REPEATS", 3)  # the same action in a row
+AGENT_MAX_REPEATS = env_int("AGENT_MAX_REPEATS", 3, least=1)  # the same action in a row
 AGENT_MAX_REVISIONS = env_int("AGENT_MAX_REVISIONS", 4)  # plan revisions by the agent
-AGENT_STEP_ITERATIONS = env_int("AGENT_STEP_ITERATIONS", 6)  # iterations one step may use before it must be replanned
-AGENT_CONTEXT_TOKENS = env_int("AGENT_CONTEXT_TOKENS", 6_000)  # what the model may see in one request
+AGENT_STEP_ITERATIONS = env_int(
+    "AGENT_STEP_ITERATIONS", 6, least=1
+)  # iterations one step may use before it must be replanned
+AGENT_CONTEXT_TOKENS = env_int("AGENT_CONTEXT_TOKENS", 6_000, least=1_000)  # what the model may see in one request
 AGENT_TOOLS_OFFERED = env_int(
     "AGENT_TOOLS_OFFERED", 20
 )  # tools a plan is made from, described; more are found by search
 AGENT_TOOLS_NAMED = env_int("AGENT_TOOLS_NAMED", 40)  # tools beside them that are shown by their name alone
 AGENT_SUMMARY_TOKENS = env_int("AGENT_SUMMARY_TOKENS", 2_000)  # older talk beyond this is folded into the summary
-AGENT_REPLY_TOKENS = env_int("AGENT_REPLY_TOKENS", 1_500)  # reserved for its reply
+AGENT_REPLY_TOKENS = env_int("AGENT_REPLY_TOKENS", 1_500, least=1)  # reserved for its reply
 AGENT_DENY_TOOLS = env_list("AGENT_DENY_TOOLS", [])  # tools nobody may use; names or patterns such as "web_*"
 AGENT_ASK_TOOLS = env_list("AGENT_ASK_TOOLS", [])  # tools that ask the person at every call, whatever was allowed
 AGENT_ASK_ABOVE = env_float("AGENT_ASK_ABOVE", 0.05)  # dollars of a turn that expensive tools may spend unasked
-AGENT_APPROVAL_HOURS = env_float("AGENT_APPROVAL_HOURS", 24)  # until an approval expires
+AGENT_APPROVAL_HOURS = env_float("AGENT_APPROVAL_HOURS", 24, least=0.01)  # until an approval expires
 AGENT_NOTIFY_EMAIL = env_bool("AGENT_NOTIFY_EMAIL", False)  # mail people at their address when something waits for them
-AGENT_NOTIFY_WEBHOOK = env_str("AGENT_NOTIFY_WEBHOOK")  # an address that is told of it by POST; empty: none
+AGENT_NOTIFY_WEBHOOK = env_url(
+    "AGENT_NOTIFY_WEBHOOK", "http", "https"
+)  # an address that is told of it by POST; empty: none
 AGENT_NOTIFY_AFTER = env_float("AGENT_NOTIFY_AFTER", 60)  # seconds that it has waited by then
-AGENT_URL = env_str("AGENT_URL", "http://localhost:8000")  # of this instance, for the links in such notices
-AGENT_TURNS_AT_ONCE = env_int("AGENT_TURNS_AT_ONCE", 200)  # turns one process works on; more wait in the queue
+AGENT_URL = env_url(
+    "AGENT_URL", "http", "https", default="http://localhost:8000"
+)  # of this instance, for the links in such notices
+AGENT_TURNS_AT_ONCE = env_int("AGENT_TURNS_AT_ONCE", 200, least=1)  # turns one process works on; more wait in the queue
 AGENT_TURNS_PER_PERSON = env_int("AGENT_TURNS_PER_PERSON", 20)  # turns of one person that run at once; 0: no limit
 AGENT_TURNS_IN_ALL = env_int("AGENT_TURNS_IN_ALL", 0)  # turns that run at once, all processes together; 0: no limit
 AGENT_QUEUE_PER_PERSON = env_int("AGENT_QUEUE_PER_PERSON", 50)  # turns of one person that may wait; 0: no limit
-AGENT_QUEUE_LIMIT = env_int("AGENT_QUEUE_LIMIT", 500)  # turns that may wait in all; beyond it new ones are refused
-AGENT_LEASE_SECONDS = env_float("AGENT_LEASE_SECONDS", 8)  # a turn whose worker is silent for this long is taken up
+AGENT_QUEUE_LIMIT = env_int(
+    "AGENT_QUEUE_LIMIT", 500, least=1
+)  # turns that may wait in all; beyond it new ones are refused
+AGENT_LEASE_SECONDS = env_float(
+    "AGENT_LEASE_SECONDS", 8, least=0.1
+)  # a turn whose worker is silent for this long is taken up
 
 # Memory.
-AGENT_EMBEDDER = env_str("AGENT_EMBEDDER", "use")  # use (offline), hashed (tests), or openai (OPENAI_BASE_URL)
+AGENT_EMBEDDER = env_choice(
+    "AGENT_EMBEDDER", "use", "hashed", "openai"
+)  # use (offline), hashed (tests), or openai (OPENAI_BASE_URL)
 AGENT_EMBED_MODEL = env_str("AGENT_EMBED_MODEL", "text-embedding-3-small")  # for AGENT_EMBEDDER=openai
-AGENT_CHROMA_URL = env_str("AGENT_CHROMA_URL")  # empty: Chroma in process, in the data directory
+AGENT_CHROMA_URL = env_url("AGENT_CHROMA_URL", "http", "https")  # empty: Chroma in process, in the data directory
 # Up to this many memories of one person are searched exactly, from the vectors kept in the rows; above it Chroma is
 # asked first. Measured: exact search of 10,000 takes 3 ms, and Chroma only pays beyond.
 AGENT_EXACT_LIMIT = env_int("AGENT_EXACT_LIMIT", 10_000)
@@ -259,8 +273,10 @@ AGENT_RECALL_FLOOR = env_float("AGENT_RECALL_FLOOR", 0.24)  # below this score n
 AGENT_RECALL_LIMIT = env_int("AGENT_RECALL_LIMIT", 6)  # memories put in front of the model at most
 
 # The web.
-AGENT_SEARCH = env_str("AGENT_SEARCH")  # provider of web_search: searxng, brave or tavily; empty: none
-AGENT_SEARCH_URL = env_str("AGENT_SEARCH_URL")  # address of a SearXNG instance
+AGENT_SEARCH = env_choice(
+    "AGENT_SEARCH", "", "searxng", "brave", "tavily"
+)  # provider of web_search: searxng, brave or tavily; empty: none
+AGENT_SEARCH_URL = env_url("AGENT_SEARCH_URL", "http", "https")  # address of a SearXNG instance
 AGENT_SEARCH_KEY = env_str("AGENT_SEARCH_KEY")  # key of Brave or Tavily
 AGENT_FETCH_ALLOW = env_list(
     "AGENT_FETCH_ALLOW", []
@@ -274,5 +290,8 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": env_str("AGENT_LOG_LEVEL", "WARNING")},
+    "root": {
+        "handlers": ["console"],
+        "level": env_choice("AGENT_LOG_LEVEL", "WARNING", "DEBUG", "INFO", "ERROR", "CRITICAL"),
+    },
 }
