@@ -32,19 +32,27 @@ class Served:
         self.start()
 
     def start(self) -> None:
-        env = {
-            name: value for name, value in os.environ.items() if not name.startswith(("AGENT_", "OPENAI_", "DJANGO_"))
-        }
-        env |= {"AGENT_DATA_DIR": str(self.folder / "data"), "PYTHONUNBUFFERED": "1", **self.settings}
-        with self.log.open("ab") as log:
-            command = [sys.executable, "manage.py", "serve", "--port", str(self.port)]
-            self.process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=log)
+        self.launch()
         deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline and self.process.poll() is None:
+        while time.monotonic() < deadline and self.is_alive():
             with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.base}/login/", timeout=5):
                 return
             time.sleep(0.1)
         raise AssertionError(f"It did not start:\n{self.log.read_text()[-4000:]}")
+
+    def launch(self) -> None:
+        command = [sys.executable, "manage.py", "serve", "--port", str(self.port)]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, cwd=ROOT, env=self.environment(), stdout=log, stderr=log)
+
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
+    def environment(self) -> dict[str, str]:
+        env = {
+            name: value for name, value in os.environ.items() if not name.startswith(("AGENT_", "OPENAI_", "DJANGO_"))
+        }
+        return env | {"AGENT_DATA_DIR": str(self.folder / "data"), "PYTHONUNBUFFERED": "1", **self.settings}
 
     def stop(self) -> None:
         if self.process.poll() is None:
@@ -55,19 +63,18 @@ class Served:
         self.process.kill()
         self.process.wait(20)
 
+    def close(self) -> None:
+        self.stop()
+
     def restart(self) -> None:
         self.stop()
         self.start()
 
     def links(self) -> tuple[str, str]:
         """The newest links: for the person, and for the staff user."""
-        env = {
-            name: value for name, value in os.environ.items() if not name.startswith(("AGENT_", "OPENAI_", "DJANGO_"))
-        }
-        env |= {"AGENT_DATA_DIR": str(self.folder / "data"), **self.settings}
         command = [sys.executable, "manage.py", "signin_link", "--base", self.base]
-        printed = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
-        person, staff = re.findall(r"http://\S+", printed)
+        done = subprocess.run(command, cwd=ROOT, env=self.environment(), capture_output=True, text=True, check=True)
+        person, staff = re.findall(r"http://\S+", done.stdout)
         return person, staff
 
 
