@@ -129,7 +129,7 @@ class Runner:
         """Work on one claimed turn; whatever goes wrong ends in a row that says why."""
         try:
             if turn.crashes:
-                await in_db(settle.after_crash, turn.id)
+                await in_db(settle.cut_off, turn.id)
             if turn.crashes >= MAX_CRASHES:
                 await self._fail(
                     turn, _("Working on this turn crashed the worker %(times)s times.") % {"times": turn.crashes}

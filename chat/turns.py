@@ -104,7 +104,9 @@ def settle_unknown(user: Any, call_id: UUID, answer: str) -> None:
         turn = call.turn
         if call.status != ToolCall.Status.UNKNOWN:
             raise Refused(_("This has been settled already."))
-        if answer == "again" and turn.is_open:
+        if answer == "again" and not turn.is_open:
+            raise Refused(_("The turn has ended, so nothing of it is run again. Say whether it happened."))
+        if answer == "again":
             settle.again(call)
         else:
             settle.by_person(call, happened=answer == "happened")
@@ -240,10 +242,11 @@ def heartbeat(owner: str, turn_ids: list[UUID]) -> set[UUID]:
 
 
 def hand_back(turn_id: UUID, fence: int) -> None:
-    """A worker that shuts down puts its turn back into the queue."""
+    """A worker that shuts down puts its turn back into the queue; a write that it cut off is UNKNOWN, as after a crash."""
     with transaction.atomic():
         mine = Turn.objects.filter(id=turn_id, fence=fence, status=Status.RUNNING)
         if mine.update(status=Status.QUEUED, owner="", lease_until=None):
+            settle.cut_off(turn_id)
             wake.wake(Turn.objects.get(id=turn_id))
 
 

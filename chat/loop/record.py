@@ -167,18 +167,18 @@ def permit(snapshot: Snapshot, call_id: UUID, contract: Contract, args: dict[str
     if over := _over_limits(snapshot, contract):
         row.save()
         return Permit(run=False, status=Status.REFUSED, text=f"Refused: {over}", summary=over[:300])
+    # What the person said of this very call comes before what they allow in general.
+    if approval := Approval.objects.filter(call_id=call_id).first():
+        return _by_approval(row, approval)
     free = not policy.asks(contract, args, spent=_spent(snapshot, contract))
     if free or approvals.granted(snapshot.conversation_id, contract, args):
         return _go(row)
-    approval = Approval.objects.filter(call_id=call_id).first()
-    if approval is None:
-        row.status = Status.WAITING
-        row.save()
-        why = row.iteration.thought or (snapshot.step.title if snapshot.step else "")
-        because = {name: reason for name, (_value, reason) in schemas.bound(snapshot, contract.name).items()}
-        approvals.ask(row, why=why, because=because)
-        return Permit(run=False, status=Status.WAITING)
-    return _by_approval(row, approval)
+    row.status = Status.WAITING
+    row.save()
+    why = row.iteration.thought or (snapshot.step.title if snapshot.step else "")
+    because = {name: reason for name, (_value, reason) in schemas.bound(snapshot, contract.name).items()}
+    approvals.ask(row, why=why, because=because)
+    return Permit(run=False, status=Status.WAITING)
 
 
 def _by_approval(row: ToolCall, approval: Approval) -> Permit:

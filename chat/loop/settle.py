@@ -43,14 +43,13 @@ def cancel_left_out(turn_id: UUID) -> list[UUID]:
     return ids
 
 
-def after_crash(turn_id: UUID) -> int:
-    """A worker died: reads are simply made again, writes under way become UNKNOWN. Returns how many are unknown."""
+def cut_off(turn_id: UUID) -> None:
+    """A worker died or shut down: reads are simply made again, writes under way become UNKNOWN."""
     running = ToolCall.objects.filter(turn_id=turn_id, status=Status.RUNNING)
-    unknown = running.filter(tier__in=WRITES).update(
+    running.filter(tier__in=WRITES).update(
         status=Status.UNKNOWN, summary=_("It was cut off; nobody knows whether it happened.")
     )
     running.update(status=Status.INTENDED)
-    return unknown
 
 
 def again(call: ToolCall) -> None:

@@ -4,7 +4,7 @@
 
 --runs kills -> a table.  Touches: processes, loopback.
 
-One run is one kill -9. With --calm the next kill waits until every turn of the last one has been taken up again, so
+One run is one kill -9, or, one time in ten, a SIGTERM. With --calm the next kill waits until every turn of the last one has been taken up again, so
 that the time to recovery is measured whole.
 """
 
@@ -17,14 +17,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from tests.crash.person import Page
-from tests.crash.scene import GLANCE, Scene, scene
+from tests.crash.scene import GLANCE, Scene, end_cleanly, scene
 
+GENTLY = 0.1  # share of the ends that are a clean shutdown (SIGTERM)
 STEERS = 0.1  # share of the person's messages that go to a turn that is open already
 
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
     kills: int = 0
+    gently: int = 0  # of them with SIGTERM
     caught: int = 0  # turns that were running at a kill
     idle: int = 0  # kills at which no turn was running
     recovered: list[float] = field(default_factory=list)  # seconds from the kill until the turn was taken up again
@@ -36,9 +38,12 @@ async def campaign(scene: Scene, *, runs: int, at_once: int, calm: bool, longest
     tally = Tally()
     pages = [await scene.begin() for _page in range(at_once)]
     while tally.kills < runs:
-        killed = await scene.kill()
+        gently = scene.random.random() < GENTLY
+        caught = scene.rows.running() if gently else {}
+        killed = await scene.kill(gently=gently)
         tally.kills += 1
-        caught = scene.rows.running()
+        tally.gently += gently
+        caught = caught or scene.rows.running()
         tally.caught += len(caught)
         tally.idle += not caught
         await scene.start()
@@ -88,7 +93,7 @@ def table(scene: Scene, tally: Tally, *, seconds: float) -> str:
     iterations = len(scene.rows.decisions())
     repeated = scene.world.requests - iterations
     lines = [
-        ("kills", f"{tally.kills} in {seconds / 60:.0f} min, {tally.idle} with no turn running"),
+        ("kills", f"{tally.kills} in {seconds / 60:.0f} min, {tally.idle} with no turn running; {tally.gently} of them SIGTERM"),
         ("turns", f"{len(turns)}: {', '.join(f'{count} {end}' for end, count in ends.most_common())}"),
         ("of them parked after three crashes", str(parked)),
         ("turns running at a kill", str(tally.caught)),
@@ -120,6 +125,7 @@ async def main() -> int:
     options.add_argument("--calm", action="store_true", help="let every turn be taken up before the next kill")
     options.add_argument("--cold", action="store_true", help="start `manage.py serve` afresh, imports included")
     given = options.parse_args()
+    end_cleanly()
     began = time.monotonic()
     async with scene(lease=given.lease, chance=given.seed, cold=given.cold) as stage:
         tally = await campaign(

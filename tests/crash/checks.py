@@ -20,9 +20,15 @@ class Seen:
     cut_off: set[str] = field(default_factory=set)  # writes that were under way at a kill
     unknown: set[str] = field(default_factory=set)  # calls that were shown as UNKNOWN
 
-    def at_kill(self, rows: Rows) -> None:
+    left: list[str] = field(default_factory=list)  # what a clean shutdown left running
+
+    def at_end(self, rows: Rows, *, gently: bool) -> None:
         self.decisions |= rows.decisions()
-        self.cut_off |= rows.writes("running")
+        if gently:
+            self.cut_off |= rows.writes("unknown")
+            self.left += [*rows.running(), *rows.writes("running")]
+        else:
+            self.cut_off |= rows.writes("running")
 
 
 def faults(rows: Rows, world: World, seen: Seen) -> dict[str, list[str]]:
@@ -36,6 +42,7 @@ def faults(rows: Rows, world: World, seen: Seen) -> dict[str, list[str]]:
         "write executed more than once": [f"{key}: {times}" for key, times in world.executions.items() if times > 1],
         "order placed more than once": [f"{key}: {times}" for key, times in world.orders.items() if times > 1],
         "call said to have run that did not, or the reverse": list(_claims(rows, world)),
+        "left running by a clean shutdown": seen.left,
         "cut off, yet never UNKNOWN": sorted(seen.cut_off - seen.unknown),
         "UNKNOWN, yet not cut off": sorted(seen.unknown - seen.cut_off),
     }

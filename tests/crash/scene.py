@@ -6,6 +6,7 @@ settings -> Scene.  Touches: processes, loopback.
 import asyncio
 import contextlib
 import random
+import signal
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -61,10 +62,10 @@ class Scene:
                 again = turn != "ended" and self.again and self.random.random() < 0.7
                 await self.person.settle(call, "again" if again else "did_not")
 
-    async def kill(self) -> float:
-        """kill -9; returns when. What the rows say at that moment is noted."""
-        await asyncio.to_thread(self.served.kill)
-        self.seen.at_kill(self.rows)
+    async def kill(self, *, gently: bool = False) -> float:
+        """kill -9, or gently a SIGTERM; returns when. What the rows say at that moment is noted."""
+        await asyncio.to_thread(self.served.stop if gently else self.served.kill)
+        self.seen.at_end(self.rows, gently=gently)
         return time.monotonic()
 
     async def start(self) -> None:
@@ -88,6 +89,13 @@ class Scene:
 
     def faults(self) -> dict[str, list[str]]:
         return faults(self.rows, self.world, self.seen)
+
+
+def end_cleanly() -> None:
+    """SIGTERM ends the campaign as Ctrl-C does: its servers end with it."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from itertools import cycle, islice
 from tests.crash.campaign import spread
 from tests.crash.person import Page
 from tests.crash.points import POINTS, TURN, WRITE
-from tests.crash.scene import Scene, scene
+from tests.crash.scene import Scene, end_cleanly, scene
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +107,7 @@ async def main() -> int:
     options.add_argument("--lease", type=float, default=1.2, help="AGENT_LEASE_SECONDS of the server")
     options.add_argument("--seed", type=int, default=1)
     given = options.parse_args()
+    end_cleanly()
     names = list(islice(cycle(TURN if given.turn else WRITE), given.runs))
     async with scene(lease=given.lease, chance=given.seed) as stage:
         deaths = await campaign(stage, names)

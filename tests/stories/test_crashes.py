@@ -1,0 +1,94 @@
+"""Workers that die or shut down in the middle, and what the person says of a write that was cut off.
+
+Touches: whole turns through the websocket.
+"""
+
+import asyncio
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from chat import turns
+from chat.db import in_db
+from chat.errors import Refused
+from chat.llm.scripted import ScriptedLLM, call
+from chat.models import Grant, ToolCall, Turn
+from chat.runner import Runner
+from chat.tools import guarded
+from tests.stories.scripts import finish, plan
+from tests.stories.stage import Stage
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ORDER = [
+    plan(("Order it", "http_request")),
+    call("http_request", url="https://shop.example/orders", body="one"),
+    finish("Ordered."),
+]
+
+
+class Shop:
+    """The network's edge: takes each order at once, and answers only when it may."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.orders: list[str] = []
+        self.may_answer = asyncio.Event()
+        monkeypatch.setattr(guarded, "fetch", self.fetch)
+
+    async def fetch(self, _method: str, url: str, *, headers: Any = None, body: Any = None) -> guarded.Page:
+        self.orders.append(headers["Idempotency-Key"])
+        await self.may_answer.wait()
+        return guarded.Page(url=url, status=200, kind="text/plain", body=b"done", cut=False)
+
+
+@pytest.fixture
+async def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
+    return Shop(monkeypatch)
+
+
+async def cut_off_in_the_order(stage: Stage, shop: Shop, *, always: bool = False) -> tuple[Turn, ToolCall]:
+    """The worker shuts down while the shop has the order and has not answered; the next one takes the turn up."""
+    turn = await stage.say("Order one")
+    await stage.decide(await stage.asked(turn), grant=True, always=always)
+    await stage.row(lambda: True if shop.orders else None)
+    await stage.runner.stop()
+    shop.may_answer.set()
+    stage.runner = Runner(stage.llm)
+    await stage.runner.start()
+    await stage.until(turn, Turn.Status.WAITING_APPROVAL, Turn.Status.ENDED)
+    return turn, next(one for one in await stage.calls(turn) if one.tool == "http_request")
+
+
+@pytest.mark.parametrize("always", [False, True])
+async def test_a_write_cut_off_by_a_clean_shutdown_is_unknown_and_not_run_again(
+    alice: User, shop: Shop, always: bool
+) -> None:
+    async with Stage(alice, ScriptedLLM(ORDER)) as stage:
+        turn, order = await cut_off_in_the_order(stage, shop, always=always)
+        assert (order.status, await in_db(Grant.objects.count)) == ("unknown", int(always))
+        await in_db(turns.settle_unknown, alice, order.id, "happened")
+        turn = await stage.ended(turn)
+    assert turn.end == Turn.End.FINISHED and shop.orders == [str(order.id)]
+
+
+async def test_trying_again_asks_again_and_carries_the_same_key(alice: User, shop: Shop) -> None:
+    async with Stage(alice, ScriptedLLM(ORDER)) as stage:
+        turn, order = await cut_off_in_the_order(stage, shop)
+        await in_db(turns.settle_unknown, alice, order.id, "again")
+        await stage.decide(await stage.asked(turn), grant=True)
+        turn = await stage.ended(turn)
+    assert turn.end == Turn.End.FINISHED and shop.orders == [str(order.id)] * 2
+
+
+async def test_nothing_of_an_ended_turn_is_tried_again_and_nothing_is_said_that_nobody_said(
+    alice: User, shop: Shop
+) -> None:
+    async with Stage(alice, ScriptedLLM(ORDER)) as stage:
+        turn, order = await cut_off_in_the_order(stage, shop)
+        await in_db(turns.stop, alice, turn.id)
+        with pytest.raises(Refused, match="has ended"):
+            await in_db(turns.settle_unknown, alice, order.id, "again")
+        assert (await in_db(ToolCall.objects.get, id=order.id)).status == "unknown"
+        await in_db(turns.settle_unknown, alice, order.id, "happened")
+        after = await in_db(ToolCall.objects.get, id=order.id)
+    assert after.status == "succeeded" and len(shop.orders) == 1
