@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 SIGNED_OUT = 4401  # the page reloads, and so comes to the sign-in page
 NOT_FOUND = 4404
 TOO_BIG = 4409  # the library lets an application use 1000 and 3000 to 4999 only
+RESTARTING = 4412  # the browser comes back by itself, to the next process
 LONGEST_FRAME = 2_000_000  # characters; the longest message as JSON escapes fits in
 RECHECK = 60  # seconds until a socket that receives events has its session looked up again
 
@@ -151,7 +152,9 @@ class ConversationConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # cha
             return
         fields = {name: value for name, value in event.items() if name not in {"type", "process"}}
         kind = fields.get("kind")
-        await self._tell(**fields, type=kind if kind in {"notice", "place"} else "delta")
+        await self._tell(**fields, type=kind if kind in {"notice", "place", "restarting"} else "delta")
+        if kind == "restarting":
+            await self.close(RESTARTING)
 
     # ---- parts ---------------------------------------------------------------------------------
 

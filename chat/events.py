@@ -49,6 +49,12 @@ def unwatch(conversation_id: UUID | str, page: Page) -> None:
         del _pages[str(conversation_id)]
 
 
+async def farewell() -> None:
+    """This process restarts: tell its sockets, which come back to the next one by themselves."""
+    for page in [page for pages in _pages.values() for page in pages]:
+        await page({"type": "agent.delta", "kind": "restarting"})
+
+
 def conversation_group(conversation_id: UUID | str) -> str:
     return f"conversation-{conversation_id}"
 

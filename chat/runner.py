@@ -128,12 +128,10 @@ class Runner:
     async def _advance(self, turn: Turn) -> None:
         """Work on one claimed turn; whatever goes wrong ends in a row that says why."""
         try:
-            if turn.crashes:
-                await in_db(settle.cut_off, turn.id)
+            seen = await in_db(settle.cut_off, turn.id) if turn.crashes else ""
             if turn.crashes >= MAX_CRASHES:
-                await self._fail(
-                    turn, _("Working on this turn crashed the worker %(times)s times.") % {"times": turn.crashes}
-                )
+                times = _("Working on this turn crashed the worker %(times)s times.") % {"times": turn.crashes}
+                await self._fail(turn, f"{times} {seen}")
                 return
             llm = self.llm or await choose.choose()
             if turn.model != llm.name:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from chat import approvals
-from chat.models import Approval, ToolCall
+from chat.models import Approval, Iteration, ToolCall
 from chat.tools.contract import Tier
 from planning import plans
 from planning.acceptance import CONFIRMED
@@ -43,13 +43,27 @@ def cancel_left_out(turn_id: UUID) -> list[UUID]:
     return ids
 
 
-def cut_off(turn_id: UUID) -> None:
-    """A worker died or shut down: reads are simply made again, writes under way become UNKNOWN."""
+def cut_off(turn_id: UUID) -> str:
+    """A worker died or shut down: reads are simply made again, writes under way become UNKNOWN. Returns what was seen."""
     running = ToolCall.objects.filter(turn_id=turn_id, status=Status.RUNNING)
+    seen = _seen(turn_id, list(running.values_list("tool", flat=True)))
     running.filter(tier__in=WRITES).update(
         status=Status.UNKNOWN, summary=_("It was cut off; nobody knows whether it happened.")
     )
     running.update(status=Status.INTENDED)
+    return seen
+
+
+def _seen(turn_id: UUID, tools: list[str]) -> str:
+    """Where the worker stood, as the rows tell."""
+    last = Iteration.objects.filter(turn_id=turn_id).order_by("-number").first()
+    number = last.number if last else 0
+    if tools:
+        values = {"tools": ", ".join(tools), "number": number}
+        return _("The last time %(tools)s was running, in iteration %(number)s.") % values
+    if last and not last.outcome:
+        return _("The last time the decision of iteration %(number)s was written.") % {"number": number}
+    return _("The last time the model was to reply, in iteration %(number)s.") % {"number": number + 1}
 
 
 def again(call: ToolCall) -> None:

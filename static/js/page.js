@@ -121,7 +121,7 @@ function showConnection(state) {
   clearTimeout(patience);
   const show = () => {
     connection.dataset.state = state === "connected" ? "connected" : "lost";
-    connection.title = text(state === "connected" ? "connected" : "connecting");
+    connection.title = text(state === "lost" ? "connecting" : state);
     connection.querySelector(".words").textContent = connection.title;
   };
   // A reconnect that takes a moment is not worth a word.

@@ -7,9 +7,10 @@ const QUIET = 25_000; // ms without a frame until the line is tried
 const ANSWER_WITHIN = 8_000; // ms a line that was tried has to answer
 const SIGNED_OUT = 4401;
 const NOT_FOUND = 4404;
+const RESTARTING = 4412;
 
 export class Socket {
-  /** onOpen(), onFrame(frame), onState("connected" | "connecting" | "lost"). */
+  /** onOpen(), onFrame(frame), onState("connected" | "connecting" | "restarting" | "lost"). */
   constructor(path, { onOpen, onFrame, onState }) {
     this.url = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`;
     Object.assign(this, { onOpen, onFrame, onState });
@@ -61,7 +62,8 @@ export class Socket {
   #closed(code) {
     // The page itself says it better: it leads to the sign-in page, or to "not found".
     if (code === SIGNED_OUT || code === NOT_FOUND) return location.reload();
-    this.onState(this.failures || !this.connected ? "lost" : "connecting");
+    const lost = this.failures || !this.connected ? "lost" : "connecting";
+    this.onState(code === RESTARTING ? "restarting" : lost);
     this.connected = false;
     const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 1.7 ** this.failures++) * (0.5 + Math.random());
     clearTimeout(this.timer);

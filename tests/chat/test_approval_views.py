@@ -310,6 +310,17 @@ def test_trying_again_asks_anew(page: Client, alice: User) -> None:
     assert ">Approve</button>" in html
 
 
+def test_nothing_of_an_ended_turn_is_tried_again(page: Client, alice: User) -> None:
+    call = unknown(alice)
+    Turn.objects.filter(pk=call.turn_id).update(status=Turn.Status.ENDED)
+    html = page.get(reverse("call", args=[call.pk]), headers=HTMX).content.decode()
+    assert ">It happened</button>" in html and "Try again" not in html
+    refused = page.post(reverse("call-settle", args=[call.pk]), {"answer": "again"}, headers=HTMX)
+    call.refresh_from_db()
+    assert (refused.status_code, call.status) == (409, "unknown")
+    assert "nothing of it is run again" in refused.content.decode()
+
+
 # ---- what waits ---------------------------------------------------------------------------------------------------
 
 

@@ -93,7 +93,10 @@ def table(scene: Scene, tally: Tally, *, seconds: float) -> str:
     iterations = len(scene.rows.decisions())
     repeated = scene.world.requests - iterations
     lines = [
-        ("kills", f"{tally.kills} in {seconds / 60:.0f} min, {tally.idle} with no turn running; {tally.gently} of them SIGTERM"),
+        (
+            "kills",
+            f"{tally.kills} in {seconds / 60:.0f} min, {tally.idle} with no turn running; {tally.gently} of them SIGTERM",
+        ),
         ("turns", f"{len(turns)}: {', '.join(f'{count} {end}' for end, count in ends.most_common())}"),
         ("of them parked after three crashes", str(parked)),
         ("turns running at a kill", str(tally.caught)),
@@ -102,7 +105,10 @@ def table(scene: Scene, tally: Tally, *, seconds: float) -> str:
         ("writes executed", str(sum(scene.world.executions.values()))),
         ("writes cut off; shown as UNKNOWN", f"{len(scene.seen.cut_off)}; {len(scene.seen.unknown)}"),
         ("pages served again after a kill, s", spread(tally.down)),
-        ("turn taken up again after a kill, s", f"{spread(tally.recovered)}; {tally.overtaken} met the next kill first"),
+        (
+            "turn taken up again after a kill, s",
+            f"{spread(tally.recovered)}; {tally.overtaken} met the next kill first",
+        ),
     ]
     lines += [(name, str(len(found))) for name, found in scene.faults().items()]
     return "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in lines)])
@@ -128,9 +134,7 @@ async def main() -> int:
     end_cleanly()
     began = time.monotonic()
     async with scene(lease=given.lease, chance=given.seed, cold=given.cold) as stage:
-        tally = await campaign(
-            stage, runs=given.runs, at_once=given.at_once, calm=given.calm, longest=given.longest
-        )
+        tally = await campaign(stage, runs=given.runs, at_once=given.at_once, calm=given.calm, longest=given.longest)
         print(table(stage, tally, seconds=time.monotonic() - began))
         broken = {name: found for name, found in stage.faults().items() if found}
         for name, found in broken.items():

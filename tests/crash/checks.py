@@ -69,7 +69,9 @@ def _unanswered(rows: Rows) -> Iterator[str]:
 
 def _changed(rows: Rows, seen: Seen) -> Iterator[str]:
     now = rows.decisions()
-    yield from (f"{turn} · {number}" for (turn, number), was in seen.decisions.items() if now.get((turn, number)) != was)
+    yield from (
+        f"{turn} · {number}" for (turn, number), was in seen.decisions.items() if now.get((turn, number)) != was
+    )
 
 
 def _numbering(rows: Rows) -> Iterator[str]:

@@ -91,7 +91,10 @@ def wrong(death: Death) -> list[str]:
 
 
 def table(deaths: list[Death]) -> str:
-    lines = ["| killed | runs | it had happened | shown as UNKNOWN | finished, each order once |", "|---|---|---|---|---|"]
+    lines = [
+        "| killed | runs | it had happened | shown as UNKNOWN | finished, each order once |",
+        "|---|---|---|---|---|",
+    ]
     for name in dict.fromkeys(death.name for death in deaths):
         mine = [death for death in deaths if death.name == name]
         happened, unknown = sum(death.executed for death in mine), sum(death.unknown for death in mine)
@@ -113,7 +116,8 @@ async def main() -> int:
         deaths = await campaign(stage, names)
         print(table(deaths))
         broken = {name: found for name, found in stage.faults().items() if found}
-        broken |= {"not as it is": found for found in [[line for death in deaths for line in wrong(death)]] if found}
+        if untrue := [line for death in deaths for line in wrong(death)]:
+            broken["not shown as it is"] = untrue
         executions = max(stage.world.executions.values(), default=0)
         print(f"Executions of one write, at most: {executions}")
         for name, found in broken.items():

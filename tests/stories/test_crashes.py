@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat import turns
+from chat import events, turns
+from chat.consumers import RESTARTING
 from chat.db import in_db
 from chat.errors import Refused
-from chat.llm.scripted import ScriptedLLM, call
-from chat.models import Grant, ToolCall, Turn
+from chat.llm.scripted import ScriptedLLM, call, calls
+from chat.models import Approval, Grant, ToolCall, Turn
 from chat.runner import Runner
 from chat.tools import guarded
 from tests.stories.scripts import finish, plan
@@ -92,3 +93,29 @@ async def test_nothing_of_an_ended_turn_is_tried_again_and_nothing_is_said_that_
         await in_db(turns.settle_unknown, alice, order.id, "happened")
         after = await in_db(ToolCall.objects.get, id=order.id)
     assert after.status == "succeeded" and len(shop.orders) == 1
+
+
+async def test_a_rejected_call_is_not_run_because_its_like_was_allowed_for_ever(alice: User, shop: Shop) -> None:
+    shop.may_answer.set()
+    two = calls(
+        ("http_request", {"url": "https://shop.example/orders", "body": "one"}),
+        ("http_request", {"url": "https://shop.example/orders", "body": "two"}),
+    )
+    async with Stage(alice, ScriptedLLM([ORDER[0], two, finish("One is ordered.")])) as stage:
+        turn = await stage.say("Order one or two")
+        await stage.asked(turn)
+        one, other = await in_db(lambda: list(Approval.objects.filter(turn=turn).order_by("call__index")))
+        await stage.decide(other, grant=False, reason="One will do.")
+        await stage.decide(one, grant=True, always=True)
+        turn = await stage.ended(turn)
+        orders = [call.status for call in await stage.calls(turn) if call.tool == "http_request"]
+    assert orders == ["succeeded", "rejected"] and len(shop.orders) == 1
+
+
+async def test_a_process_that_restarts_tells_its_sockets_and_closes_them(alice: User) -> None:
+    async with Stage(alice, ScriptedLLM([])) as stage:
+        page = await stage.open_page()
+        assert (await page.receive_json_from())["type"] == "live"
+        await events.farewell()
+        assert (await page.receive_json_from())["type"] == "restarting"
+        assert await page.receive_output() == {"type": "websocket.close", "code": RESTARTING}

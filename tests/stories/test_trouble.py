@@ -190,7 +190,7 @@ async def test_a_turn_that_crashed_its_worker_three_times_is_parked(alice: User)
         await in_db(lambda: Turn.objects.filter(id=turn.id).update(**dead))
         await stage.start_runner()
         turn = await stage.ended(turn)
-    assert turn.end == Turn.End.FAILED and "3 times" in turn.reason
+    assert turn.end == Turn.End.FAILED and "3 times" in turn.reason and "iteration 1" in turn.reason
 
 
 async def test_a_worker_that_stops_hands_its_turn_to_the_next(alice: User) -> None:

@@ -23,6 +23,7 @@ from twisted.internet.defer import Deferred
 from agentweb.asgi import application
 from agentweb.prepare import migrate
 from agentweb.sign_in_links import links
+from chat import events
 from chat.errors import LLMUnavailable
 from chat.llm import choose
 from chat.runner import embedded
@@ -133,6 +134,7 @@ def _serve(host: str, port: int, *, turns_here: bool, share_port: bool) -> None:
     async def stop() -> None:
         if turns_here:
             await runner.stop()
+        await events.farewell()
 
     def stopped() -> Deferred[None]:
         return Deferred.fromFuture(asyncio.ensure_future(stop(), loop=loop))
