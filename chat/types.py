@@ -105,6 +105,7 @@ class Snapshot:
     calls: tuple[CallView, ...] = ()  # the last calls of the turn, more of them than the model or the gates look at
     epoch: int = 0  # of the person's memory; it moves when words are forgotten, wherever they stand
     fresh: tuple[str, ...] = ()  # the memories shown now that the iteration before was not shown
+    beside: tuple[StepView, ...] = ()  # ready steps that may be done in the same go as the one in focus
     kept_plans: tuple[str, ...] = ()  # before a plan: plans the person kept from similar tasks, a line each
 
 
@@ -233,6 +234,15 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """A step that was done in the same go as the one in focus: its checks, all passed."""
+
+    key: str
+    checks: tuple[CheckView, ...]
+    found: str  # in one line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What the checks say of the step in focus, and what follows for the turn."""
 
@@ -242,6 +252,7 @@ class Verdict:
     found: str = ""  # by the step, in one line
     attempt: str | None = None  # the step's try failed: why
     step_failed: str = ""  # the step as a whole did: why
+    beside: tuple[Beside, ...] = ()  # other steps that are done
     decided: tuple[Decided, ...] = ()  # conditions
     replan: str = ""  # a reason to revise the plan
     answer: Json | None = None  # a finish that was accepted: {"answer", "sources", "open_points"}

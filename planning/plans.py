@@ -7,7 +7,7 @@ run again. Status moves by guarded update: filter on the old status, expect one 
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -27,7 +27,7 @@ from planning.types import CheckView, PlanView, StepView, ToolFacts
 
 Status = Step.Status
 KEPT = ("done", "skipped")  # what a revision carries over
-SIDE_BY_SIDE = 3  # reads at most
+SIDE_BY_SIDE = 4  # steps that read at most
 current = views.latest
 
 
@@ -183,13 +183,19 @@ def ready(plan: PlanView) -> tuple[StepView, ...]:
     return tuple(step for step in plan.steps if step.status == "pending" and set(step.depends_on) <= settled)
 
 
-def ready_reads(turn_id: UUID, tools: Mapping[str, ToolFacts]) -> tuple[StepView, ...]:
-    """The running step and the ready ones that only read: they may run side by side, a few at a time."""
-    plan = current(turn_id)
-    running = [step for step in plan.steps if step.status == "running"] if plan else []
-    steps = [*running, *(ready(plan) if plan else ())]
-    reads = [step for step in steps if not step.when and _only_reads(step, tools)]
-    return tuple(reads[:SIDE_BY_SIDE]) if all(step in reads for step in running) else ()
+def beside(plan: PlanView, step: StepView, reads: Collection[str]) -> tuple[StepView, ...]:
+    """The ready steps that may be done in the same go as this one, a few: all of them only read, and code checks them."""
+    if step.when or not set(step.tools) <= set(reads):
+        return ()
+    others = [
+        other
+        for other in ready(plan)
+        if other.key != step.key
+        and not other.when
+        and set(other.tools) <= set(reads)
+        and all(check.kind != "judge" for check in other.checks)
+    ]
+    return tuple(others[: SIDE_BY_SIDE - 1])
 
 
 def count_iteration(turn_id: UUID, key: str) -> None:
@@ -235,6 +241,21 @@ def judge(turn_id: UUID, key: str, verdicts: Sequence[CheckView], found: str) ->
     return step.plan_id, views.step_of(step, rows)
 
 
+@transaction.atomic
+def finish_beside(turn_id: UUID, key: str, verdicts: Sequence[CheckView], found: str) -> bool:
+    """A ready step whose evidence came in beside another's: run and done in one, or left as it was."""
+    _lock(turn_id)
+    plan = current(turn_id)
+    if plan is None or key not in {step.key for step in ready(plan) if not step.when}:
+        return False
+    mine = Step.objects.filter(plan_id=plan.id, key=key)
+    if not mine.filter(status=Status.PENDING).update(status=Status.RUNNING):
+        return False
+    judged = judge(turn_id, key, verdicts, found)
+    mine.filter(status=Status.RUNNING).update(status=Status.PENDING)
+    return bool(judged and judged[1].status == Status.DONE)
+
+
 # ---- parts ------------------------------------------------------------------------------------------------------
 
 
@@ -266,10 +287,6 @@ def _branches(plan: PlanView, turn_id: UUID) -> tuple[PlanView, set[str]]:
         replace(step, status="skipped", note=skipped[step.key]) if step.key in skipped else step for step in plan.steps
     ]
     return replace(plan, steps=tuple(steps)), undecided
-
-
-def _only_reads(step: StepView, tools: Mapping[str, ToolFacts]) -> bool:
-    return bool(step.tools) and all(name in tools and tools[name].tier == "read" for name in step.tools)
 
 
 def _numbered(steps: Sequence[StepView]) -> list[StepView]:

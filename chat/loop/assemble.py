@@ -152,6 +152,9 @@ def _now(snapshot: Snapshot) -> str:
         "title": _title(step, snapshot),
         "tools": " or ".join(step.tools),
         "question": question,
+        "beside": [
+            f"{other.index} {_title(other, snapshot)} ({' or '.join(other.tools)})" for other in snapshot.beside
+        ],
     }
     return render_to_string("now_step.txt", values, using="prompts").strip()
 

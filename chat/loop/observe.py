@@ -22,11 +22,12 @@ from chat.fence import fenced
 from chat.loop import offer, schemas
 from chat.models import Iteration, Message, ToolCall, Turn
 from chat.tools import registry
+from chat.tools.contract import Tier
 from chat.types import Before, Call, CallView, Decision, Json, Said, Snapshot, Usage
 from memory import recall, slots
 from memory.types import Recall
 from planning import conditions, exclusions, plans, templates, views
-from planning.types import PlanView, StepView
+from planning.types import ConditionView, PlanView, StepView
 
 WINDOW = 8  # earlier turns the model may read
 RECENT = 12  # calls the gates look back on
@@ -59,6 +60,8 @@ def read(turn_id: UUID, fence: int, user_id: int, before: Before | None) -> Snap
         else:
             step = plan.step(last.step_key if last else "")
         replan = _stuck(plan, step, turn.limits["step_iterations"])
+    asked = conditions.views(turn.id) if before is None or before.conditions else ()
+    beside = _beside(plan, step, asked) if plan and step and not replan and pending is None else ()
     said = list(turn.messages.filter(role=Message.Role.USER).order_by("id").only("text", "mark"))[1:]
     new_words = any(message.mark == Message.Mark.STEERING for message in said)
     found = recall.recall(
@@ -83,7 +86,7 @@ def read(turn_id: UUID, fence: int, user_id: int, before: Before | None) -> Snap
         plan=plan,
         step=step,
         # Only the agent's planning brings conditions up, and then they have been read since.
-        conditions=conditions.views(turn.id) if before is None or before.conditions else (),
+        conditions=asked,
         exclusions=exclusions.names(turn.conversation_id),
         slots=slots.views(turn.conversation_id),
         recalls=found.recalls,
@@ -104,6 +107,7 @@ def read(turn_id: UUID, fence: int, user_id: int, before: Before | None) -> Snap
             may_finish=may_finish,
             new_words=new_words,
             more_tools=len(registry.business()) > settings.AGENT_TOOLS_OFFERED,
+            beside=beside,
         ),
         limits=limits,
         usage=Usage(
@@ -117,6 +121,7 @@ def read(turn_id: UUID, fence: int, user_id: int, before: Before | None) -> Snap
         plain_text_before=bool(last and not pending and last.changes.get("plain_text")),
         today=_today(),
         notice=found.notice,
+        beside=beside,
         kept_plans=() if plan else templates.lines(user_id, turn.goal, registry.business()),
         calls=calls,
         epoch=epoch,
@@ -216,6 +221,14 @@ def _stuck(plan: PlanView, step: StepView | None, most: int) -> str:
     if step is None and any(item.status == "pending" for item in plan.steps):
         return "The steps that are left depend on a step that did not succeed."
     return ""
+
+
+def _beside(plan: PlanView, step: StepView, asked: Sequence[ConditionView]) -> tuple[StepView, ...]:
+    """None while a condition is open: what decides it comes first."""
+    if any(condition.status == "open" for condition in asked):
+        return ()
+    reads = {name for name, contract in registry.business().items() if contract.tier == Tier.READ}
+    return plans.beside(plan, step, reads)
 
 
 def _evidence(calls: tuple[CallView, ...], step: StepView | None, replan: str) -> tuple[CallView, ...]:

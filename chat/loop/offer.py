@@ -23,6 +23,7 @@ def offered(
     may_finish: bool,
     new_words: bool,
     more_tools: bool = False,
+    beside: Sequence[StepView] = (),
 ) -> tuple[str, ...]:
     search = ("find_tools",) if more_tools else ()
     if plan is None:
@@ -34,7 +35,8 @@ def offered(
     if step is None:
         return ("finish", *(revise if new_words else ()))
     # The plan may be changed after a failure or when the person said something; else a choice less keeps it to the step.
-    return (*step.tools, *WAYS_OUT, *(revise if step.attempts or new_words else ()))
+    tools = dict.fromkeys([*step.tools, *(name for other in beside for name in other.tools)])
+    return (*tools, *WAYS_OUT, *(revise if step.attempts or new_words else ()))
 
 
 def unread(step: StepView | None, *, only_reads: bool, tried: Sequence[str], mendable: bool) -> frozenset[str]:
@@ -60,3 +62,15 @@ def why_not(tool: str, plan: PlanView | None, step: StepView | None, names: tupl
     if step is None:
         return f"{tool} is not offered: no step is open. Offered now: {choice}."
     return f"{tool} is not offered in step {step.index} ({step.title}). Offered now: {choice}."
+
+
+def step_keys(step: StepView, beside: Sequence[StepView], calls: Sequence[str]) -> list[str]:
+    """Which step each call of a decision belongs to: one for each step that may use the tool, in order; else the one in focus."""
+    free = [step, *beside]
+    found = []
+    for tool in calls:
+        mine = next((one for one in free if tool in one.tools), None)
+        if mine is not None:
+            free.remove(mine)
+        found.append(mine.key if mine else step.key)
+    return found

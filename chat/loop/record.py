@@ -16,7 +16,7 @@ from django.utils import timezone
 from chat import approvals, conversations, events, turns
 from chat.db import in_db
 from chat.errors import ModelMistake
-from chat.loop import schemas
+from chat.loop import offer, schemas
 from chat.loop.fallback import fallback
 from chat.loop.fit import fit
 from chat.loop.observe import view_of
@@ -98,7 +98,10 @@ def _intend(snapshot: Snapshot, decision: Decision) -> Decision:
         cost=use.cost,
         model_ms=decision.model_ms,
     )
-    rows = [_row(snapshot, decision, index, iteration) for index in range(len(decision.calls))]
+    keys = [""] * len(decision.calls)
+    if step and not snapshot.replan:
+        keys = offer.step_keys(step, snapshot.beside, [call.tool for call in decision.calls])
+    rows = [_row(snapshot, decision, index, key, iteration) for index, key in enumerate(keys)]
     ToolCall.objects.bulk_create(rows)
     if snapshot.new_words:
         conversations.take_steering(snapshot.turn_id)
@@ -110,14 +113,14 @@ def _intend(snapshot: Snapshot, decision: Decision) -> Decision:
     return replace(decision, calls=known, iteration_id=iteration.id, started_at=iteration.started_at, notes=notes)
 
 
-def _row(snapshot: Snapshot, decision: Decision, index: int, iteration: Iteration) -> ToolCall:
+def _row(snapshot: Snapshot, decision: Decision, index: int, key: str, iteration: Iteration) -> ToolCall:
     """What can be said of a call before it runs: refused, running from here on, or intended until it has been permitted."""
-    call, step = decision.calls[index], snapshot.step
+    call = decision.calls[index]
     row = ToolCall(
         iteration=iteration,
         turn_id=snapshot.turn_id,
         index=index,
-        step_key=step.key if step and not snapshot.replan else "",
+        step_key=key,
         tool=call.tool[:120],
         tier=_tier(call.tool),
         proposed=dict(call.args),
@@ -354,6 +357,9 @@ def _judge(snapshot: Snapshot, plan: PlanView | None, verdict: Verdict) -> tuple
         plan = None
     if verdict.step_failed:
         plans.fail_step(snapshot.turn_id, key, verdict.step_failed)
+    for other in verdict.beside:
+        plans.finish_beside(snapshot.turn_id, other.key, other.checks, other.found)
+        plan = None
     return plan, done
 
 

@@ -17,7 +17,7 @@ from chat.llm.base import LLM
 from chat.loop import ask, schemas
 from chat.models import ToolCall
 from chat.tools.contract import Tier
-from chat.types import CallView, Decided, Snapshot, TokenUse, Verdict, Written
+from chat.types import Beside, CallView, Decided, Snapshot, TokenUse, Verdict, Written
 from planning import acceptance, conditions, plans
 from planning.types import CheckView, ConditionView, Evidence, PlanView, StepView
 
@@ -37,6 +37,7 @@ class Findings:
     step_done: bool = False
     attempt: str | None = None
     step_failed: str = ""
+    beside: list[Beside] = field(default_factory=list)
     decided: list[Decided] = field(default_factory=list)
     look_again: bool = False  # a try failed for a reason that the model may find: not the person's
     use: TokenUse = field(default_factory=TokenUse)
@@ -56,6 +57,7 @@ async def verify(snapshot: Snapshot, written: Written, llm: LLM) -> Verdict:
         return _without_call(snapshot, written)
     if snapshot.step and not snapshot.replan:
         await _step(snapshot, snapshot.step, written, last, found, llm)
+        _beside(snapshot.step, written, last, found)
     if any(call.status == Status.SUCCEEDED and call.tool not in BOOKKEEPING for call in last):
         await _conditions(snapshot, written, found, llm)
     mine = [call for call in written.calls if snapshot.step and call.step_key == snapshot.step.key]
@@ -67,6 +69,7 @@ async def verify(snapshot: Snapshot, written: Written, llm: LLM) -> Verdict:
         found=work[-1].summary if work else "",
         attempt=found.attempt,
         step_failed=found.step_failed,
+        beside=tuple(found.beside),
         decided=tuple(found.decided),
         replan=found.replan,
         waiting=waiting,
@@ -93,7 +96,7 @@ async def _step(
         return
     step = now
     mine = [call for call in written.calls if call.step_key == step.key]
-    work = [call for call in last if call.tool not in BOOKKEEPING]
+    work = [call for call in last if call.step_key == step.key and call.tool not in BOOKKEEPING]
     if any(call.status == Status.SUCCEEDED for call in work):
         known = {slot.name: slot.value for slot in written.slots}
         await _checks(step, [_evidence(call) for call in mine if _counts(call)], known, found, llm)
@@ -106,6 +109,20 @@ async def _step(
             told, use = await ask.reflect(llm, step, tries, found.faults, schemas.plannable(snapshot))
             found.use = ask.add(found.use, use)
             found.faults += [told] if told else []
+
+
+def _beside(step: StepView, written: Written, last: Sequence[CallView], found: Findings) -> None:
+    """Steps whose calls were made in the same go. One that is not done by them stays as it is, and is taken up in its turn."""
+    known = {slot.name: slot.value for slot in written.slots}
+    keys = {call.step_key for call in last if call.status == Status.SUCCEEDED} - {"", step.key}
+    for other in written.plan.steps if written.plan else ():
+        if other.key in keys and other.status == "pending":
+            mine = [call for call in written.calls if call.step_key == other.key and _counts(call)]
+            evidence = [_evidence(call) for call in mine]
+            verdicts = [(check, acceptance.by_code(check, evidence, slots=known)) for check in other.checks]
+            checks = tuple(_judged(check, verdict) for check, verdict in verdicts if verdict)
+            if len(checks) == len(verdicts) and all(check.verdict == "passed" for check in checks):
+                found.beside.append(Beside(key=other.key, checks=checks, found=mine[-1].summary))
 
 
 async def _checks(

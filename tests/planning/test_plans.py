@@ -132,19 +132,55 @@ def test_a_failed_step_blocks_who_waits_for_it(turn: Turn) -> None:
     assert not plans.fail_step(turn.id, step.key, "again")
 
 
-def test_reads_that_wait_for_nothing_may_run_side_by_side(turn: Turn) -> None:
+def statuses(turn: Turn) -> list[str]:
+    plan = plans.current(turn.id)
+    return [step.status for step in plan.steps] if plan else []
+
+
+READS = {"get_weather", "search_hotels", "now"}
+
+
+def beside(turn: Turn) -> list[str]:
+    step = plans.next_step(turn.id)
+    plan = plans.current(turn.id)
+    assert step is not None and plan is not None
+    return [other.title for other in plans.beside(plan, step, READS)]
+
+
+def test_reads_that_wait_for_nothing_may_be_done_beside_each_other(turn: Turn) -> None:
     planned(
         turn, draft(("A", "get_weather", []), ("B", "search_hotels", []), ("C", "book_hotel", []), ("D", "now", [1]))
     )
-    assert [step.title for step in plans.ready_reads(turn.id, TOOLS)] == ["A", "B"]
+    assert beside(turn) == ["B"]
     do(turn)
-    assert [step.title for step in plans.ready_reads(turn.id, TOOLS)] == ["B", "D"]
+    assert beside(turn) == ["D"]
 
 
-def test_a_step_beside_a_running_write_waits(turn: Turn) -> None:
-    planned(turn, draft(("Book", "book_hotel", []), ("Look", "now", [])))
+def test_a_few_at_a_time(turn: Turn) -> None:
+    planned(turn, draft(*((f"Read {n}", "now", []) for n in range(8))))
+    assert beside(turn) == ["Read 1", "Read 2", "Read 3"]
+
+
+def test_nothing_is_done_beside_a_write_nor_what_a_judge_must_see(turn: Turn) -> None:
+    asked = {"title": "Look", "tool": "now", "after": [], "checks": [{"kind": "judge", "question": "Is it late now?"}]}
+    planned(turn, draft(("Book", "book_hotel", []), ("Weather", "get_weather", []), ("Time", "now", []), asked))
+    assert beside(turn) == []
+    do(turn)
+    assert beside(turn) == ["Time"]
+
+
+def test_a_step_beside_is_done_with_all_its_checks_or_left_as_it_was(turn: Turn) -> None:
+    planned(turn, draft(("A", "get_weather", []), ("B", "now", []), ("C", "now", [2])))
     plans.next_step(turn.id)
-    assert plans.ready_reads(turn.id, TOOLS) == ()
+    plan = plans.current(turn.id)
+    assert plan is not None
+    b, c = plan.steps[1:]
+    passed = [replace(check, verdict="passed") for check in b.checks]
+    assert not plans.finish_beside(turn.id, b.key, [replace(check, verdict="failed") for check in b.checks], "")
+    assert not plans.finish_beside(turn.id, c.key, passed, "")  # it waits for B
+    assert statuses(turn) == ["running", "pending", "pending"]
+    assert plans.finish_beside(turn.id, b.key, passed, "noon") and not plans.finish_beside(turn.id, b.key, passed, "")
+    assert statuses(turn) == ["running", "done", "pending"]
 
 
 # ---- conditions and steps --------------------------------------------------------------------------------------------

@@ -115,11 +115,11 @@ class PlanMachine(RuleBasedStateMachine):
             self.judge(step, [replace(step.checks[check % len(step.checks)], verdict=verdict, reason="because")])
 
     def judge(self, step: StepView, said: list[CheckView]) -> None:
-        before, plan = plans.judge(self.turn_id, step.key, [], ""), self.plan()
-        after = plans.judge(self.turn_id, step.key, said, "found")
-        assert (before is None) == (after is None) == (plan is None or plan.step(step.key) is None)
-        if after is not None and before is not None and after[1].status != before[1].status:
-            assert (before[1].status, after[1].status) == ("running", "done")
+        plan = self.plan()
+        before, after = plan.step(step.key) if plan else None, plans.judge(self.turn_id, step.key, said, "found")
+        assert (before is None) == (after is None)
+        if after is not None and before is not None and after[1].status != before.status:
+            assert (before.status, after[1].status) == ("running", "done")
             assert {check.verdict for check in after[1].checks} == {"passed"}, "done without proof"
             self.finished[step.key] += 1
 
@@ -129,6 +129,21 @@ class PlanMachine(RuleBasedStateMachine):
         step = self.start()
         if step is not None:
             self.judge(step, [replace(check, verdict="passed", reason="because") for check in step.checks])
+
+    @rule(pick=PICK, verdict=st.sampled_from(["passed", "passed", "failed"]))
+    @precondition(lambda self: self.held is not None)
+    def carry_out_beside(self, pick: int, verdict: str) -> None:
+        """A call for a step that was ready when it was decided returns, whatever has become of the plan since."""
+        step, before = self.pick(self.held, pick), self.plan()
+        if step is not None:
+            said = [replace(check, verdict=verdict, reason="because") for check in step.checks]
+            now = before.step(step.key) if before else None
+            if plans.finish_beside(self.turn_id, step.key, said, "found"):
+                assert now and now.status == "pending" and now in plans.ready(before), "it was not ready"
+                self.finished[step.key] += 1
+            else:
+                after = self.plan()
+                assert [s.status for s in after.steps] == [s.status for s in before.steps] if before else not after
 
     @rule(pick=PICK)
     @precondition(lambda self: self.held is not None)
