@@ -143,6 +143,11 @@ def revisions(turn_id: UUID) -> int:
     return Plan.objects.filter(turn_id=turn_id, author=Plan.Author.AGENT, revision__gt=1).count()
 
 
+def goals(turn_id: UUID) -> tuple[tuple[str, str], ...]:
+    """Who wrote each revision, and for which goal, oldest first."""
+    return tuple(Plan.objects.filter(turn_id=turn_id).order_by("revision").values_list("author", "goal"))
+
+
 # ---- moving steps ---------------------------------------------------------------------------------------------
 
 

@@ -74,7 +74,11 @@ def choose(scene: Scene) -> tuple[str, Json]:
 
 
 def _replan(scene: Scene) -> tuple[str, Json]:
-    """The rules know no other way: say so, ask what to do, and follow the answer once."""
+    """The rules know no other way: say so, ask what to do, and follow the answer once. A new goal gets a new plan."""
+    if "changed the goal" in scene.now and "revise_plan" in scene.tools:
+        tools = [name for name in demo_plan.understand(scene.task, scene.catalogue).tools if not _is_done(name, scene)]
+        if tools:
+            return "revise_plan", {"reason": scene.task[:300], "steps": demo_plan.plan(scene, tuple(tools))["steps"]}
     if "finish" in scene.tools and not (
         scene.added and "revise_plan" in scene.tools and not _gives_up(scene.added[-1])
     ):

@@ -52,7 +52,10 @@ def read(turn_id: UUID, fence: int, user_id: int, before: Before | None) -> Snap
     calls = before.calls[-CALLS:] if before else _calls(turn)
     pending = _pending(last, calls) if last else None
     plan = views.newest(turn.id, before.plan if before else None)
-    replan = _replan(plan, last)
+    revisions = plans.revisions(turn.id) if plan and plan.revision > 1 else 0
+    may_revise = revisions < turn.limits["revisions"]
+    goals = plans.goals(turn.id) if plan and plan.revision > 1 else ()
+    replan = _replan(plan, last) or (_other_goal(goals) if may_revise and pending is None else "")
     step = None
     if plan and plan.approved and not replan:
         if pending is None:
@@ -61,6 +64,7 @@ def read(turn_id: UUID, fence: int, user_id: int, before: Before | None) -> Snap
             step = plan.step(last.step_key if last else "")
         replan = _stuck(plan, step, turn.limits["step_iterations"])
     asked = conditions.views(turn.id) if before is None or before.conditions else ()
+    asked = tuple(one for one in asked if not goals or goals[0][1] == turn.goal or (one.rule and one.rule in turn.goal))
     beside = _beside(plan, step, asked) if plan and step and not replan and pending is None else ()
     said = list(turn.messages.filter(role=Message.Role.USER).order_by("id").only("text", "mark"))[1:]
     new_words = any(message.mark == Message.Mark.STEERING for message in said)
@@ -72,8 +76,6 @@ def read(turn_id: UUID, fence: int, user_id: int, before: Before | None) -> Snap
         state=known,
     )
     limits = budget.limits(turn.limits)
-    revisions = plans.revisions(turn.id) if plan and plan.revision > 1 else 0
-    may_revise = revisions < limits.revisions
     may_finish = bool(revisions or any(call.status in {"rejected", "expired"} for call in calls))
     summary, window = _talk(turn, before)
     return Snapshot(
@@ -213,6 +215,14 @@ def _replan(plan: PlanView | None, last: Last | None) -> str:
         return str(last.changes["replan"])
     failed = plan.failed_steps
     return f"Step {failed[0].index} failed: {failed[0].note or failed[0].title}" if failed else ""
+
+
+def _other_goal(goals: Sequence[tuple[str, str]]) -> str:
+    """The person edited the goal since the agent last planned: the steps were made for another one."""
+    planned_for = next((goal for author, goal in reversed(goals) if author == "agent"), "")
+    if not goals or planned_for == goals[-1][1]:
+        return ""
+    return "The person changed the goal. The steps that are left were made for the old one."
 
 
 def _stuck(plan: PlanView, step: StepView | None, most: int) -> str:
