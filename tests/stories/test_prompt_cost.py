@@ -41,7 +41,7 @@ async def test_a_step_grows_at_its_end_and_no_request_by_more_than_what_came(ali
 
 
 async def test_ways_out_are_described_once_something_went_wrong(alice: User) -> None:
-    bad = call("calculate", expression="17 *")
+    bad = call("calculate", sum="17 * 23")
     llm = ScriptedLLM([plan(("Work it out", "calculate")), bad, SUM, finish("391")])
     async with Stage(alice, llm) as stage:
         await stage.ended(await stage.say("What is 17 * 23?"))
