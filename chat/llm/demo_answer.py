@@ -133,6 +133,8 @@ def _line(tool: str, args: Json, text: str, scene: Scene) -> str:
             return f"Booked: **{hotel}**, {room}, {nights} nights from {begin}. Order `{order}`."
         case "calculate":
             return f"**{text.strip()}**" if "=" in text else f"{args.get('expression', '')} = **{text.strip()}**"
+        case "remember" if "ot remembered" in text or "review" in text:
+            return text.strip()
         case "remember":
             return f"好的，我会记住：{args.get('text', '')}。" if zh else f"I will remember: {args.get('text', '')}."
         case "now":

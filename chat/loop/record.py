@@ -170,7 +170,7 @@ def permit(snapshot: Snapshot, call_id: UUID, contract: Contract, args: dict[str
     if over := _over_limits(snapshot, contract):
         row.save()
         return Permit(run=False, status=Status.REFUSED, text=f"Refused: {over}", summary=over[:300])
-    # What the person said of this very call comes before what they allow in general.
+    # What the person said of this very call comes before any standing permission: a rejected call stays rejected.
     if approval := Approval.objects.filter(call_id=call_id).first():
         return _by_approval(row, approval)
     free = not policy.asks(contract, args, spent=_spent(snapshot, contract))

@@ -14,7 +14,7 @@ from django.utils import timezone
 from chat import approvals, turns
 from chat.db import in_db
 from chat.errors import Refused
-from chat.llm.scripted import ScriptedLLM, call, fault
+from chat.llm.scripted import ScriptedLLM, call, calls, fault
 from chat.models import Approval, Message, ToolCall, Turn
 from tests.stories.scripts import finish, plan
 from tests.stories.stage import Stage
@@ -151,11 +151,30 @@ async def test_always_allow_runs_the_same_again_and_asks_for_anything_else(alice
     other = [plan(("Save it", "write_file")), call("write_file", path="b.txt", content="y"), finish("Saved.")]
     async with Stage(alice, ScriptedLLM([*SAVE, *more, *other])) as stage:
         turn = await stage.say("Save x")
-        await stage.decide(await stage.asked(turn), grant=True, always=True, constraints={"path": "a.txt"})
+        first = await stage.asked(turn)
+        await stage.decide(first, grant=True, always=True, constraints={"path": "a.txt"})
         await stage.ended(turn)
+        await in_db(first.refresh_from_db)
         same = await stage.ended(await stage.say("Save y"))
         asked = await stage.asked(await stage.say("Save b"))
     assert same.end == Turn.End.FINISHED and asked.args["path"] == "b.txt"
+    assert first.status == Approval.Status.USED
+
+
+async def test_a_rejected_call_stays_rejected_whatever_is_allowed_from_now_on(alice: User) -> None:
+    both = calls(
+        ("write_file", {"path": "a.txt", "content": "x"}),
+        ("write_file", {"path": "b.txt", "content": "x"}),
+    )
+    async with Stage(alice, ScriptedLLM([SAVE[0], both, finish("Saved.")])) as stage:
+        turn = await stage.say("Save both")
+        await stage.until(turn, Turn.Status.WAITING_APPROVAL)
+        asked = {row.args["path"]: row for row in await in_db(lambda: list(Approval.objects.filter(turn=turn)))}
+        await stage.decide(asked["b.txt"], grant=False)
+        await stage.decide(asked["a.txt"], grant=True, always=True)
+        await stage.ended(turn)
+        files = sorted(path.name for path in stage.workspace().iterdir())
+    assert files == ["a.txt"]
 
 
 async def test_a_write_cut_off_by_a_crash_is_unknown_and_the_person_decides(alice: User) -> None:
