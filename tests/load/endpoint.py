@@ -80,6 +80,8 @@ async def serve(delay: float) -> None:
                     writer.write(call(tool) + arguments(json.dumps(args)) + ending(20))
                     continue
                 async for piece in pieces(tokens, delay):
+                    if writer.is_closing():
+                        return
                     writer.write(piece)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):

@@ -9,6 +9,7 @@ import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import uuid4
 
 import aiohttp
@@ -39,15 +40,25 @@ class Person:
         self.socket: aiohttp.ClientWebSocketResponse | None = None
         self.text = ""
         self.turn = ""
+        self.news = False  # something changed that has not been fetched
 
     async def open(self) -> None:
         """The socket, up to the text so far, which the server sends by itself."""
         url = f"{self.base}/ws/c/{self.conversation}/".replace("http", "ws", 1)
         self.socket = await self.http.ws_connect(url, headers=self.headers, max_msg_size=0)
-        frame = await self.socket.receive_json(timeout=60)
-        if frame["type"] != "live":
-            raise AssertionError(f"a page begins with the text so far, not with {frame}")
+        early = []  # what streams before the text so far is here
+        while (frame := await self.socket.receive_json(timeout=60))["type"] != "live":
+            early.append(frame)
         self.text = frame["text"]
+        for frame in early:
+            if frame["type"] == "delta":
+                self._grow(frame)
+
+    def _grow(self, frame: dict[str, Any]) -> None:
+        """A piece may overlap with what is here; a gap is a fault."""
+        if frame["at"] > len(self.text):
+            raise AssertionError(f"text at {frame['at']}, page at {len(self.text)}")
+        self.text += frame["text"][len(self.text) - frame["at"] :]
 
     async def close(self) -> None:
         if self.socket is not None:
@@ -84,9 +95,7 @@ class Person:
             seen.frames += 1
             now = time.monotonic()
             if frame["type"] == "delta":
-                if frame["at"] != len(self.text):
-                    raise AssertionError(f"text at {frame['at']}, page at {len(self.text)}")
-                self.text += frame["text"]
+                self._grow(frame)
                 for stamp in STAMP.finditer(self.text, at):
                     at = stamp.end()
                     seen.tokens += 1
@@ -101,8 +110,10 @@ class Person:
                 raise AssertionError(frame["message"])
             elif frame["type"] == "said":
                 self.turn = frame["turn"]
-            elif frame["type"] == "changed" and (approve or browse) and (fetching is None or fetching.done()):
-                fetching = asyncio.create_task(self._look(approve=approve))
+            elif frame["type"] == "changed" and (approve or browse):
+                self.news = True
+                if fetching is None or fetching.done():
+                    fetching = asyncio.create_task(self._look(approve=approve))
         if fetching is not None:
             with suppress(AssertionError):
                 await fetching
@@ -113,8 +124,13 @@ class Person:
         await self.open()
 
     async def _look(self, *, approve: bool) -> None:
-        """Fetch what a page fetches when its turn changed; approve what asks."""
-        await asyncio.sleep(0.15)  # the page gathers changes for as long
+        """Fetch what a page fetches when its turn changed, until nothing more has; approve what asks."""
+        while self.news:
+            await asyncio.sleep(0.15)  # the page gathers changes for as long
+            self.news = False
+            await self._fetch(approve=approve)
+
+    async def _fetch(self, *, approve: bool) -> None:
         await self.get(f"/c/{self.conversation}/header/")
         page = await self.get(f"/c/{self.conversation}/t/{self.turn}/") if self.turn else ""
         asks = re.search(r'hx-post="(/approvals/[\w-]+/decide/)"', page)
