@@ -221,6 +221,8 @@ def history(user_id: int, subject: str = "", attribute: str = "") -> list[FactVi
 def sentence(fact: EntityFact | FactView) -> str:
     """A fact as a line of text, for a memory whose own words are no longer all true."""
     who = "The user" if fact.subject == ME else fact.subject.capitalize()
+    if fact.attribute == "allergic to":
+        return f"{who} is allergic to {fact.value}"
     if fact.attribute in VERBS:
         return f"{who} {fact.attribute} {fact.value}"
     return f"{who}: {fact.attribute} = {fact.value}"
