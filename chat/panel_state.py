@@ -13,6 +13,7 @@ from django.utils.translation import pgettext
 
 from chat import words
 from chat.models import Conversation, Turn
+from chat.tools import files
 from memory.models import SlotChange, StateSlot
 
 HISTORY = 20  # changes on one page
@@ -57,6 +58,7 @@ def read(conversation: Conversation, turn: Turn | None, options: Mapping[str, st
         "page": page,
         "older": page + 1 if len(changes) > HISTORY else 0,
         "newer": page - 1,
+        "files": files.saved(conversation.pk),
         "editing": options.get("edit", ""),
         "adding": options.get("mode") == "add",
     }

@@ -6,7 +6,7 @@ Touches: views.
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from chat import model_view, views
+from chat import file_views, model_view, views
 from chat.document_urls import document_urlpatterns
 from chat.panel_urls import panel_urlpatterns
 from chat.sign_in import OneTimeLink, SignIn
@@ -25,6 +25,7 @@ urlpatterns = [
     path("c/<uuid:conversation_id>/entry/", views.entry, name="entry"),
     path("c/<uuid:conversation_id>/rename/", views.rename, name="rename"),
     path("c/<uuid:conversation_id>/delete/", views.delete, name="delete"),
+    path("c/<uuid:conversation_id>/files/<path:path>", file_views.download, name="file"),
     path("model/", model_view.model, name="model"),
     path("login/", SignIn.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -22,8 +23,9 @@ from pydantic import ConfigDict
 from chat.db import in_db
 from chat.errors import OutcomeUnknown, ToolFailed
 from chat.mcp import clean, client, elicit, servers
-from chat.mcp.types import Answer, Listed, Trouble
+from chat.mcp.types import Answer, Kept, Listed, Trouble
 from chat.models import McpServer, McpTool
+from chat.tools import files
 from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolContext
 
 EVERY = 1.0  # seconds between looks at the revision
@@ -143,9 +145,18 @@ def _runner(row: McpTool, digest: str, *, reads: bool) -> Callable[[Mapping[str,
         await in_db(servers.health, server_id, up=True, words=_("Answers"))
         if answer.asked:
             raise _asks(server, name, answer)
-        return done(server, name, answer.text, answer.structured, error=answer.error)
+        kept = [] if answer.error else await asyncio.to_thread(_keep, ctx.workspace, server, answer.files)
+        return done(server, name, "\n".join([answer.text, *kept]).strip(), answer.structured, error=answer.error)
 
     return run
+
+
+def _keep(workspace: Path, server: str, found: Sequence[Kept]) -> list[str]:
+    """What else came, into the conversation's folder, where the person can download it."""
+    names = [f"{server}/{file.name}" for file in found if files.keep(workspace, f"{server}/{file.name}", file.data)]
+    left = len(found) - len(names)
+    said = [f"(Saved among the files of the conversation: {', '.join(names)})"] if names else []
+    return [*said, *([f"({left} more were too large or too many to keep.)"] if left else [])]
 
 
 def _asks(server: str, tool: str, answer: Answer) -> ToolFailed:

@@ -32,12 +32,21 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A picture, sound or file of an answer, for the conversation's folder."""
+
+    name: str  # made here, from what it holds
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a call came to, cut and cleaned."""
 
     text: str
     structured: Any = None
     error: bool = False
+    files: tuple[Kept, ...] = ()
     asked: tuple[str, ...] = ()  # what the server wanted to know of the person and was not told
 
 

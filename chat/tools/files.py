@@ -8,7 +8,9 @@ import os
 import unicodedata
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from pydantic import Field, field_validator
@@ -17,6 +19,7 @@ from chat.errors import ToolFailed
 from chat.tools.contract import Args, Contract, Done, FailureMode, Tier, ToolContext
 
 MAX_BYTES = 1_000_000  # of one file
+MAX_KEPT = 5_000_000  # of a picture or file that a server returned
 MAX_FILES = 200
 SHOWN_CHARS = 20_000
 
@@ -82,6 +85,29 @@ async def delete_file(args: PathArgs, ctx: ToolContext) -> Done:
         raise ToolFailed(f"There is no file {args.path!r}.", next="Look with list_files.", mend=True)
     path.unlink()
     return Done(data={"path": args.path, "deleted": True}, summary=f"Deleted {args.path}")
+
+
+def folder(conversation_id: UUID) -> Path:
+    """Where the files of a conversation are; it may not exist yet."""
+    return Path(settings.AGENT_DATA_DIR) / "files" / str(conversation_id)
+
+
+def saved(conversation_id: UUID) -> list[tuple[str, int]]:
+    """Names and sizes, for the page."""
+    root = folder(conversation_id)
+    return [(path.relative_to(root).as_posix(), path.stat().st_size) for path in _files(root)] if root.is_dir() else []
+
+
+def keep(workspace: Path, name: str, data: bytes) -> bool:
+    """Keep what a tool returned beside its text; False when there is no room. `name` is made by code."""
+    path = resolve(workspace, name)
+    if len(data) > MAX_KEPT or (not path.exists() and len(_files(workspace)) >= MAX_FILES):
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.part")
+    draft.write_bytes(data)
+    os.replace(draft, path)
+    return True
 
 
 def resolve(workspace: Path, name: str) -> Path:

@@ -269,6 +269,8 @@ async def test_answers_of_all_kinds_are_words(saved: Path, changed: Path, ctx: T
     assert (await run("nul", ctx)).text == "beforeafter[31mred"
     shown = (await run("picture", ctx)).text
     assert "image/png" in shown and "https://example.org/report" in shown and "aGVsbG8" not in shown
+    assert [path.read_bytes() for path in (ctx.workspace / "trouble").iterdir()] == [b"hello"]
+    assert "trouble/2cf24dba5fb0.png" in shown
     flood = await run("flood", ctx)
     assert "left out" in flood.text and len(json.dumps(flood.data)) < 110_000
     with pytest.raises(ToolFailed, match="failed") as refused:
