@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("agentweb", "chat", "memory", "planning")
 
 # A module may import what stands beside the longest prefix of its name. "!x" takes x out again.
-VALUES = ("chat.types", "chat.errors", "chat.tokens", "chat.fence")
+VALUES = ("chat.types", "chat.errors", "chat.tokens", "chat.fence", "chat.days")
 KNOWING = ("planning", "memory")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "planning": ("planning",),
@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "chat.types": ("planning.types", "memory.types"),
     "chat.errors": (),
     "chat.fence": (),
+    "chat.days": (),
     "chat.models": ("chat.models_mcp",),
     "chat.models_mcp": (),
     "chat.tokens": ("chat.types",),

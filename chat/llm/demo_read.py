@@ -6,9 +6,10 @@ request body -> Scene; text -> dates, cities, numbers.  Touches: nothing (pure).
 import json
 import re
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
+from chat.days import MONTHS, days_in
 from chat.types import Json
 
 _HEADS = (
@@ -28,32 +29,6 @@ _HEADS = (
     "Every step is settled",
 )
 _LINE = "\ue000"  # stands for a line end inside a fence
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-_DATES = (
-    re.compile(r"(?P<y>\d{4})[-/年.](?P<m>\d{1,2})[-/月.](?P<d>\d{1,2})日?"),
-    re.compile(r"(?P<m>\d{1,2})月(?P<d>\d{1,2})[日号]?"),
-    re.compile(
-        rf"\b{_MONTH.replace('(', '(?P<name>', 1)}\s+(?P<d>\d{{1,2}})(st|nd|rd|th)?\b(,?\s*(?P<y>\d{{4}}))?",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        rf"\b(?P<d>\d{{1,2}})(st|nd|rd|th)?\s+(of\s+)?{_MONTH.replace('(', '(?P<name>', 1)}\b(,?\s*(?P<y>\d{{4}}))?",
-        re.IGNORECASE,
-    ),
-    re.compile(r"(?<![\d-])(?P<m>\d{1,2})[-/](?P<d>\d{1,2})(?![\d-])"),
-)
-_RELATIVE = {
-    "day after tomorrow": 2,
-    "大后天": 3,
-    "后天": 2,
-    "tomorrow": 1,
-    "明天": 1,
-    "明日": 1,
-    "today": 0,
-    "今天": 0,
-    "tonight": 0,
-}
 CITIES = {
     "xi'an": "Xi'an", "xian": "Xi'an", "西安": "Xi'an", "beijing": "Beijing", "北京": "Beijing", "shanghai": "Shanghai",
     "上海": "Shanghai", "chengdu": "Chengdu", "成都": "Chengdu", "hangzhou": "Hangzhou", "杭州": "Hangzhou",
@@ -175,32 +150,8 @@ def as_json(text: str) -> Any:
 
 
 def dates(text: str, today: date) -> list[date]:
-    """The days a text names, in order; without a year, the next such day."""
-    found: list[tuple[int, date]] = []
-    rest = text
-    for pattern in _DATES:
-        for match in pattern.finditer(rest):
-            groups = match.groupdict()
-            name = (groups.get("name") or "").lower()[:3]
-            month = _MONTHS.index(name) + 1 if name else int(groups["m"])
-            if day := _day(groups.get("y"), month, int(groups["d"]), today):
-                found.append((match.start(), day))
-        rest = pattern.sub(lambda match: " " * len(match[0]), rest)
-    for word, days in _RELATIVE.items():
-        if (at := rest.lower().find(word)) >= 0:
-            found.append((at, today + timedelta(days=days)))
-            rest = rest[:at] + " " * len(word) + rest[at + len(word) :]
-    return [day for _, day in sorted(found)]
-
-
-def _day(year: str | None, month: int, day: int, today: date) -> date | None:
-    try:
-        if year:
-            return date(int(year), month, day)
-        soon = date(today.year, month, day)
-        return soon if soon >= today else date(today.year + 1, month, day)
-    except ValueError:
-        return None
+    """The days a text names, in order."""
+    return [day for _words, day in days_in(text, today)]
 
 
 def city(text: str) -> str:
@@ -210,7 +161,7 @@ def city(text: str) -> str:
     if known:
         return min(known)[1]
     named = re.search(r"\b(?:in|to|at|for)\s+([A-Z][a-z'’]+(?:\s[A-Z][a-z]+)?)", text)
-    return named[1] if named and named[1].lower()[:3] not in _MONTHS else ""
+    return named[1] if named and named[1].lower()[:3] not in MONTHS else ""
 
 
 def count(text: str, units: str) -> int | None:

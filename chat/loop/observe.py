@@ -16,6 +16,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from chat import budget, conversations
+from chat.days import days_in
 from chat.db import in_db
 from chat.errors import LostClaim
 from chat.fence import fenced
@@ -121,7 +122,7 @@ def read(turn_id: UUID, fence: int, user_id: int, before: Before | None) -> Snap
         ),
         pending=pending,
         plain_text_before=bool(last and not pending and last.changes.get("plain_text")),
-        today=_today(),
+        today=_today(turn.goal),
         notice=found.notice,
         beside=beside,
         kept_plans=() if plan else templates.lines(user_id, turn.goal, registry.business()),
@@ -296,6 +297,8 @@ def _window(turn: Turn, after: int) -> tuple[Said, ...]:
     return tuple(said)
 
 
-def _today() -> str:
+def _today(goal: str) -> str:
+    """The day, and the days the task names: a small model takes the year of its training, or today."""
     now: datetime = timezone.localtime()
-    return now.strftime("%A %Y-%m-%d")
+    named = [f"{words} = {day}" for words, day in days_in(goal[:2_000], now.date()) if words != str(day)]
+    return "; ".join([now.strftime("%A %Y-%m-%d"), *dict.fromkeys(named[:4])])
