@@ -204,9 +204,6 @@ async def table_of_parts(bench: Bench, rounds: int) -> None:
     print(
         f"| all of an iteration | {sum(ms for name, ms, _queries in tally.rows() if name in parts.VERBS):.2f} | {tally.all_queries():.1f} |"
     )
-    if os.environ.get("SHOW_SQL"):
-        for name, sql in tally.texts[len(tally.texts) // 2 :][:80]:
-            print(f"{name:9} {sql[:400]}")
 
 
 async def growth(bench: Bench) -> None:

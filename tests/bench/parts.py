@@ -30,17 +30,16 @@ part: ContextVar[str] = ContextVar("part", default="")  # goes along into the th
 class Tally:
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     queries: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    texts: list[tuple[str, str]] = field(default_factory=list)  # (part, SQL)
-    iterations: int = 0
+    iterations: list[list[str]] = field(default_factory=list)  # the SQL of each
 
     def rows(self) -> list[tuple[str, float, float]]:
         """(part, ms, queries) of an iteration."""
         names = [*VERBS, "reply", "events"]
-        many = max(1, self.iterations)
+        many = max(1, len(self.iterations))
         return [(name, self.seconds[name] * 1000 / many, self.queries[name] / many) for name in names]
 
     def all_queries(self) -> float:
-        return sum(self.queries[name] for name in VERBS) / max(1, self.iterations)
+        return sum(self.queries.values()) / max(1, len(self.iterations))
 
 
 @contextlib.contextmanager
@@ -74,12 +73,13 @@ def _timed(function: Callable[..., Any], name: str, tally: Tally, *, inner: bool
     @functools.wraps(function)
     async def timed(*args: Any, **kwargs: Any) -> Any:
         token = None if inner else part.set(name)
+        if name == "observe":
+            tally.iterations.append([])
         started = time.perf_counter()
         try:
             return await function(*args, **kwargs)
         finally:
             tally.seconds[name] += time.perf_counter() - started
-            tally.iterations += name == "observe"
             if token is not None:
                 part.reset(token)
 
@@ -92,7 +92,7 @@ def _seen(execute: Callable[..., Any], tally: Tally) -> Callable[..., Any]:
         name = part.get()
         if name and not str(sql).startswith(CONTROL):
             tally.queries[name] += 1
-            tally.texts.append((name, str(sql)))
+            tally.iterations[-1].append(str(sql))
         return execute(self, sql, params)
 
     return seen
