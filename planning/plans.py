@@ -203,8 +203,9 @@ def beside(plan: PlanView, step: StepView, reads: Collection[str]) -> tuple[Step
     return tuple(others[: SIDE_BY_SIDE - 1])
 
 
-def count_iteration(turn_id: UUID, key: str) -> None:
-    _step(turn_id, key).update(iterations=F("iterations") + 1)
+def count_iteration(plan_id: int, key: str) -> None:
+    """Of the plan as it was observed: one that the person edits in this very moment gives its step a try more."""
+    Step.objects.filter(plan_id=plan_id, key=key).update(iterations=F("iterations") + 1)
 
 
 def fail_attempt(turn_id: UUID, key: str, note: str) -> None:

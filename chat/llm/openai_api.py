@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0
 AFTER_FINISH_SECONDS = 5.0  # how long the end of the stream may take once the reply is complete
+CLOSE_SECONDS = 0.1  # the same once all is said: a connection whose body was read to its end serves the next request
 MOST_BYTES = 32_000_000  # of one reply
 CHARS_PER_TOKEN, LEAST_CHARS = 20, 100_000  # text beyond this shows that an endpoint ignores max_tokens
 BACK_OFF = 0.4  # seconds; doubled with each failure
@@ -175,7 +176,7 @@ class OpenAILLM:
                 relay.calls(assembler.grown)
                 assembler.grown = set()
 
-        size, most = 0, max(LEAST_CHARS, CHARS_PER_TOKEN * body.get(self.endpoint.token_field, 0))
+        size, closing, most = 0, False, max(LEAST_CHARS, CHARS_PER_TOKEN * body.get(self.endpoint.token_field, 0))
         async with self._open(body) as chunks:
             try:
                 async with asyncio.timeout(None) as limit:
@@ -183,12 +184,15 @@ class OpenAILLM:
                         show(assembler.feed(chunk))
                         relay.check()
                         size += len(chunk)
-                        if assembler.ended or assembler.error:
+                        if assembler.error:
                             break
                         if assembler.length > most or size > MOST_BYTES:
                             assembler.finish = assembler.finish or "length"  # it does not keep to its limit
                             break
-                        if assembler.finish and limit.when() is None:
+                        if assembler.ended and not closing:
+                            closing = True
+                            limit.reschedule(asyncio.get_running_loop().time() + CLOSE_SECONDS)
+                        elif assembler.finish and limit.when() is None:
                             limit.reschedule(asyncio.get_running_loop().time() + AFTER_FINISH_SECONDS)
             except TimeoutError:
                 pass  # the reply is complete, only the end of the stream is missing

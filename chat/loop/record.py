@@ -105,8 +105,8 @@ def _intend(snapshot: Snapshot, decision: Decision) -> Decision:
     ToolCall.objects.bulk_create(rows)
     if snapshot.new_words:
         conversations.take_steering(snapshot.turn_id)
-    if step and not snapshot.replan:
-        plans.count_iteration(snapshot.turn_id, step.key)
+    if step and snapshot.plan and not snapshot.replan:
+        plans.count_iteration(snapshot.plan.id, step.key)
     if snapshot.fresh:
         recall.count_recalled(snapshot.user_id, snapshot.fresh)
     known = tuple(_as_written(call, row) for call, row in zip(decision.calls, rows, strict=True))

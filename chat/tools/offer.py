@@ -41,8 +41,8 @@ def _ranked(contracts: Mapping[str, Contract], text: str) -> list[str]:
     purposes = tuple(one.purpose for one in contracts.values())
     scores = WORDS * _coverage(text, tuple(map(" ".join, zip(spoken, purposes, strict=True))))
     try:
-        asked = np.asarray(embedder().embed_queries([text[:1_000]]))[0]
         key = embedder().key
+        asked = _asked(text[:1_000], key)
         scores = scores + (_vectors(spoken, key) @ asked + _vectors(purposes, key) @ asked) / 2
     except Exception:  # words alone still rank; a turn must not fail for a search over tools
         log.warning("The embedder cannot be used; tools are ranked by words alone.", exc_info=True)
@@ -83,6 +83,12 @@ def _words(lines: tuple[str, ...]) -> tuple[tuple[frozenset[str], ...], Mapping[
     have = tuple(frozenset(lexical.tokens(line)) for line in lines)
     counts = Counter(term for words in have for term in words)
     return have, {term: math.log(1 + len(lines) / (1 + count)) for term, count in counts.items()}
+
+
+@lru_cache(maxsize=64)
+def _asked(text: str, key: str) -> np.ndarray:
+    """Of a task: one request asks several times what fits it, and so does the next."""
+    return np.asarray(embedder().embed_queries([text]))[0]
 
 
 @lru_cache(maxsize=16)

@@ -5,6 +5,7 @@ Request -> Reply.  Touches: nothing outside the process.
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
@@ -103,6 +104,20 @@ async def test_an_end_that_never_comes_does_not_hold_a_complete_reply(monkeypatc
     chunk = b'data: {"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}\n\n'
     reply = await ScriptedLLM([{"raw": [chunk, 60.0]}]).reply(ask())
     assert (reply.text, reply.finish) == ("Hi", "stop")
+
+
+async def test_a_reply_is_read_to_the_end_of_its_body_so_that_the_connection_serves_the_next() -> None:
+    llm = ScriptedLLM(["Hi", call("now")])
+    for _reply in range(2):
+        await llm.reply(ask())
+    assert llm.transport.left_early == 0
+
+
+async def test_a_body_that_does_not_end_after_the_last_event_does_not_hold_the_reply() -> None:
+    chunk = b'data: {"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}\n\n'
+    started = time.monotonic()
+    reply = await ScriptedLLM([{"raw": [chunk, b"data: [DONE]\n\n", 60.0]}]).reply(ask())
+    assert (reply.text, reply.finish) == ("Hi", "stop") and time.monotonic() - started < 3
 
 
 async def test_an_endpoint_that_never_stops_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

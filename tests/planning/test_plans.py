@@ -451,7 +451,7 @@ def test_a_step_taken_up_again_starts_afresh(turn: Turn) -> None:
     assert step is not None
     judged(turn, step, "failed")
     plans.fail_attempt(turn.id, step.key, "no")
-    plans.count_iteration(turn.id, step.key)
+    plans.count_iteration(current(turn).id, step.key)
     plans.fail_step(turn.id, step.key, "no")
     again = edited(turn, "retry", step).steps[0]
     assert (again.status, again.attempts, again.iterations, again.note, again.checks[0].verdict) == (
@@ -500,7 +500,7 @@ def test_reading_and_moving_on_take_few_queries(turn: Turn) -> None:
     assert queries(lambda: plans.next_step(turn.id)) <= 5
     assert queries(lambda: plans.next_step(turn.id)) == 3
     assert queries(lambda: conditions.views(turn.id)) == 1
-    assert queries(lambda: plans.count_iteration(turn.id, "x")) <= 2
+    assert queries(lambda: plans.count_iteration(1, "x")) == 1
 
 
 def test_a_plan_of_another_turn_is_not_touched(turn: Turn) -> None:
