@@ -88,7 +88,8 @@ def _words(lines: tuple[str, ...]) -> tuple[tuple[frozenset[str], ...], Mapping[
 @lru_cache(maxsize=64)
 def _asked(text: str, key: str) -> np.ndarray:
     """Of a task: one request asks several times what fits it, and so does the next."""
-    return np.asarray(embedder().embed_queries([text]))[0]
+    vector: np.ndarray = np.asarray(embedder().embed_queries([text]))[0]
+    return vector
 
 
 @lru_cache(maxsize=16)
