@@ -100,6 +100,18 @@ def test_a_running_step_that_is_taken_out_is_not_carried_out(page: Page, served:
     assert booked(served) == before
 
 
+def test_another_goal_is_planned_for_as_soon_as_what_waits_is_settled(page: Page) -> None:
+    running(page)
+    editing(page)
+    page.get_by_role("textbox", name="Goal").fill("Work out 17 * 23")
+    page.get_by_role("button", name="Change goal").click()
+    expect(page.get_by_text("Revision 2")).to_be_visible()
+    page.get_by_role("button", name="Done editing").click()
+    page.get_by_role("button", name="Approve", exact=True).click()
+    expect(page.get_by_text("Revision 3 · 4 of 4 done")).to_be_visible()  # what was done stays
+    expect(page.locator("main").get_by_text("391").first).to_be_visible()
+
+
 def test_a_plan_is_shown_first_approved_and_then_goes_on(page: Page, served: Served) -> None:
     before = booked(served)
     page.get_by_label("Show me the plan before you start").check()
