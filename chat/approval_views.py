@@ -31,7 +31,7 @@ ANSWERS = {"happened", "did_not", "again"}
 @require_GET
 @never_cache
 def card(request: PersonRequest, approval_id: UUID) -> HttpResponse:
-    return show(request, approval_of(request, approval_id))
+    return show(request, approval_of(request, approval_id), focus=bool(request.GET.get("back")))
 
 
 @signed_in
@@ -77,7 +77,7 @@ def decide(request: PersonRequest, approval_id: UUID) -> HttpResponse:
     except ModelMistake as mistake:
         form.add_error(None, str(mistake))
         return show_form(request, approval, form, status=REFUSED)
-    return show(request, approval_of(request, approval_id))
+    return show(request, approval_of(request, approval_id), focus=True)
 
 
 def form_of(approval: Approval, data: Any = None) -> ArgsForm:
@@ -170,9 +170,13 @@ def standing_grants(request: PersonRequest, number: str | None = None) -> dict[s
 # ---- parts -----------------------------------------------------------------------------------------------
 
 
-def show(request: PersonRequest, approval: Approval, *, notice: str = "", status: int = 200) -> HttpResponse:
+def show(
+    request: PersonRequest, approval: Approval, *, notice: str = "", status: int = 200, focus: bool = False
+) -> HttpResponse:
+    """focus: the card takes the place of what the person pressed, and so the keyboard's place too."""
     drawn = approval_card.of(approval, user_id=request.user.pk)
-    return page_or_card(request, {"card": drawn, "notice": notice, "notice_bad": status >= CONFLICT}, status)
+    context = {"card": drawn, "notice": notice, "notice_bad": status >= CONFLICT, "focus": focus}
+    return page_or_card(request, context, status)
 
 
 def show_call(request: PersonRequest, call: ToolCall, *, notice: str = "", status: int = 200) -> HttpResponse:
@@ -190,5 +194,7 @@ def page_or_card(request: PersonRequest, context: dict[str, Any], status: int) -
 
 def show_form(request: PersonRequest, approval: Approval, form: ArgsForm, status: int = 200) -> HttpResponse:
     drawn = approval_card.of(approval, user_id=request.user.pk)
+    if first := next(iter(form.fields.values()), None):
+        first.widget.attrs["autofocus"] = True
     template = "chat/approval_edit.html" if request.htmx else "chat/approval_page.html"
     return render(request, template, {"card": drawn, "form": form}, status=status)

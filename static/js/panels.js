@@ -63,8 +63,17 @@ function moveStep(event) {
   if (!button.disabled) button.click();
 }
 
+// Escape gives up what was begun in a card: a reason, an edit.
+function giveUp(event) {
+  if (event.key !== "Escape") return;
+  const declining = event.target.closest?.("[data-declining]");
+  if (declining) declining.reset();
+  else event.target.closest?.(".ap-edit")?.querySelector("[data-cancel]")?.click();
+}
+
 document.addEventListener("keydown", (event) => {
   if (event.isComposing) return;
+  giveUp(event);
   if (event.target.matches?.('[role="tab"]')) moveTab(event);
   else moveStep(event);
 });

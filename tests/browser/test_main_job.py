@@ -132,5 +132,16 @@ def test_while_a_reason_is_written_nothing_can_be_approved_and_no_refresh_takes_
     with page.expect_response(lambda answer: f"/{turn.get_attribute('data-turn')}" in answer.url):
         turn.evaluate("turn => turn.dispatchEvent(new CustomEvent('turn-changed'))")
     expect(reason).to_have_value("too expensive")
-    page.get_by_role("button", name="Cancel").click()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Reject")).to_be_focused()
     expect(page.get_by_role("button", name="Approve", exact=True)).to_be_visible()
+
+
+def test_the_keyboard_stays_in_the_card_that_is_edited_and_approved(page: Page) -> None:
+    send(page, EN.format(day=1))
+    page.get_by_role("button", name="Edit", exact=True).press("Enter")
+    expect(page.locator(".ap-edit :is(input, select, textarea)").locator("visible=true").first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Edit", exact=True)).to_be_focused()
+    page.get_by_role("button", name="Approve", exact=True).press("Enter")
+    expect(page.locator(".ap-decided")).to_be_focused()
