@@ -34,10 +34,11 @@ class Tally:
     overtaken: int = 0  # turns that the next kill came before
 
 
-async def campaign(scene: Scene, *, runs: int, at_once: int, calm: bool, longest: float) -> Tally:
+async def campaign(scene: Scene, *, runs: int, at_once: int, calm: bool, longest: float, minutes: float) -> Tally:
     tally = Tally()
     pages = [await scene.begin() for _page in range(at_once)]
-    while tally.kills < runs:
+    ends = time.monotonic() + 60 * minutes
+    while tally.kills < runs and time.monotonic() < ends:
         gently = scene.random.random() < GENTLY
         caught = scene.rows.running() if gently else {}
         killed = await scene.kill(gently=gently)
@@ -124,6 +125,7 @@ def spread(values: list[float]) -> str:
 async def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("--runs", type=int, default=500)
+    options.add_argument("--minutes", type=float, default=120, help="end earlier, with what has been done")
     options.add_argument("--at-once", type=int, default=4, help="conversations")
     options.add_argument("--lease", type=float, default=1.5, help="AGENT_LEASE_SECONDS of the server")
     options.add_argument("--longest", type=float, default=6.0, help="seconds of life at most before a kill")
@@ -134,7 +136,9 @@ async def main() -> int:
     end_cleanly()
     began = time.monotonic()
     async with scene(lease=given.lease, chance=given.seed, cold=given.cold) as stage:
-        tally = await campaign(stage, runs=given.runs, at_once=given.at_once, calm=given.calm, longest=given.longest)
+        tally = await campaign(
+            stage, runs=given.runs, at_once=given.at_once, calm=given.calm, longest=given.longest, minutes=given.minutes
+        )
         print(table(stage, tally, seconds=time.monotonic() - began))
         broken = {name: found for name, found in stage.faults().items() if found}
         for name, found in broken.items():

@@ -70,10 +70,13 @@ def _goes_on(scene: Scene, caught: dict[str, int]) -> bool:
     return all(turns[turn].fence > fence for turn, fence in caught.items())
 
 
-async def campaign(scene: Scene, names: list[str]) -> list[Death]:
+async def campaign(scene: Scene, names: list[str], *, minutes: float) -> list[Death]:
+    ends = time.monotonic() + 60 * minutes
     page, deaths = await scene.begin(), []
     await scene.until(scene.all_over)
     for name in names:
+        if time.monotonic() > ends:
+            break
         deaths.append(await run(scene, page, name))
         if len(deaths) % 20 == 0:
             print(f"  {len(deaths)} deaths", file=sys.stderr, flush=True)
@@ -106,6 +109,7 @@ def table(deaths: list[Death]) -> str:
 async def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("--runs", type=int, default=200)
+    options.add_argument("--minutes", type=float, default=120, help="end earlier, with what has been done")
     options.add_argument("--turn", action="store_true", help="the turn's other transitions, instead of the write's")
     options.add_argument("--lease", type=float, default=1.2, help="AGENT_LEASE_SECONDS of the server")
     options.add_argument("--seed", type=int, default=1)
@@ -113,7 +117,7 @@ async def main() -> int:
     end_cleanly()
     names = list(islice(cycle(TURN if given.turn else WRITE), given.runs))
     async with scene(lease=given.lease, chance=given.seed) as stage:
-        deaths = await campaign(stage, names)
+        deaths = await campaign(stage, names, minutes=given.minutes)
         print(table(deaths))
         broken = {name: found for name, found in stage.faults().items() if found}
         if untrue := [line for death in deaths for line in wrong(death)]:
