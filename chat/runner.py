@@ -63,6 +63,7 @@ class Runner:
         for task in [*self.background, *self.tasks.values()]:
             task.cancel()
         await asyncio.gather(*self.background, *self.tasks.values(), return_exceptions=True)
+        await in_db(turns.hand_back_all, self.owner)
         await mcp_client.close()
 
     def wake(self) -> None:

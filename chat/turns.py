@@ -250,6 +250,12 @@ def hand_back(turn_id: UUID, fence: int) -> None:
             wake.wake(Turn.objects.get(id=turn_id))
 
 
+def hand_back_all(owner: str) -> None:
+    """What a worker that shuts down still holds, such as a turn that it had just claimed and not begun."""
+    for turn in Turn.objects.filter(owner=owner, status=Status.RUNNING):
+        hand_back(turn.id, turn.fence)
+
+
 def spend(turn_id: UUID, fence: int, **counters: Any) -> None:
     """Add to the counters of a running turn. Raises LostClaim when another worker has it."""
     guarded = Turn.objects.filter(id=turn_id, fence=fence, status=Status.RUNNING)

@@ -53,7 +53,7 @@ async def campaign(scene: Scene, *, runs: int, at_once: int, calm: bool, longest
         await _live(scene, pages, tally, caught, killed, life=life, calm=calm)
         if tally.kills % 25 == 0:
             print(f"  {tally.kills} kills, {len(scene.rows.turns())} turns", file=sys.stderr, flush=True)
-    await scene.until(scene.all_over, patience=90)
+    await scene.until(scene.all_over, patience=180)
     return tally
 
 

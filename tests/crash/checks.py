@@ -22,13 +22,12 @@ class Seen:
 
     left: list[str] = field(default_factory=list)  # what a clean shutdown left running
 
-    def at_end(self, rows: Rows, *, gently: bool) -> None:
+    def at_end(self, rows: Rows, *, gently: bool, pid: int) -> None:
         self.decisions |= rows.decisions()
+        self.cut_off |= rows.writes("running")
         if gently:
             self.cut_off |= rows.writes("unknown")
-            self.left += [*rows.running(), *rows.writes("running")]
-        else:
-            self.cut_off |= rows.writes("running")
+            self.left += rows.held_by(pid)
 
 
 def faults(rows: Rows, world: World, seen: Seen) -> dict[str, list[str]]:

@@ -48,6 +48,10 @@ class Forked(Served):
         """The file that may name a point to die at."""
         return self.folder / "armed"
 
+    @property
+    def pid(self) -> int:
+        return self.child
+
     def hit(self) -> None:
         """kill -9, without waiting for the end."""
         os.kill(self.child, signal.SIGKILL)

@@ -43,6 +43,11 @@ class Rows:
         """Turn -> fence, of the turns that a worker holds."""
         return {row["id"]: row["fence"] for row in self.all("SELECT id, fence FROM chat_turn WHERE status = 'running'")}
 
+    def held_by(self, pid: int) -> list[str]:
+        """Turns that the process with this id holds; what another one left behind is not its fault."""
+        query = "SELECT id, owner FROM chat_turn WHERE status = 'running'"
+        return [row["id"] for row in self.all(query) if f":{pid}:" in row["owner"]]
+
     def writes(self, *states: str) -> set[str]:
         """Ids of the calls that change something, in these states, as the tool gets them."""
         marks = ", ".join("?" * len(states))

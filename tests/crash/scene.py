@@ -65,7 +65,7 @@ class Scene:
     async def kill(self, *, gently: bool = False) -> float:
         """kill -9, or gently a SIGTERM; returns when. What the rows say at that moment is noted."""
         await asyncio.to_thread(self.served.stop if gently else self.served.kill)
-        self.seen.at_end(self.rows, gently=gently)
+        self.seen.at_end(self.rows, gently=gently, pid=self.served.pid)
         return time.monotonic()
 
     async def start(self) -> None:

@@ -4,7 +4,9 @@ Touches: whole turns through the websocket.
 """
 
 import asyncio
+import threading
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
@@ -119,3 +121,27 @@ async def test_a_process_that_restarts_tells_its_sockets_and_closes_them(alice: 
         await events.farewell()
         assert (await page.receive_json_from())["type"] == "restarting"
         assert await page.receive_output() == {"type": "websocket.close", "code": RESTARTING}
+
+
+async def test_a_turn_that_was_being_claimed_at_a_shutdown_is_handed_back_too(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim, claimed, go_on = turns.claim, threading.Event(), threading.Event()
+
+    def slow(turn_id: UUID, owner: str) -> Turn | None:
+        taken = claim(turn_id, owner)
+        claimed.set()
+        go_on.wait(10)
+        return taken
+
+    monkeypatch.setattr(turns, "claim", slow)
+    async with Stage(alice, ScriptedLLM([])) as stage:
+        await stage.socket.send_json_to({"type": "say", "text": "hello", "id": "one"})
+        await asyncio.to_thread(claimed.wait, 10)
+        stopping = asyncio.create_task(stage.runner.stop())
+        while not all(task.done() for task in stage.runner.background):
+            await asyncio.sleep(0)
+        go_on.set()
+        await stopping
+        turn = await in_db(Turn.objects.get)
+    assert (turn.status, turn.crashes) == (Turn.Status.QUEUED, 0)

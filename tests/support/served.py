@@ -45,6 +45,10 @@ class Served:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, env=self.environment(), stdout=log, stderr=log)
 
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
     def is_alive(self) -> bool:
         return self.process.poll() is None
 
