@@ -45,7 +45,7 @@ def test_a_sunny_day_asks_for_the_standard_room(page: Page) -> None:
 
 
 def test_the_same_in_chinese_for_both_dates(page: Page, context: BrowserContext, served: Served) -> None:
-    for day, room in ((1, "suite"), (2, "standard")):
+    for day, room in ((1, "suite"), (2, "standard room")):
         page.get_by_role("button", name="New conversation").click()
         send(page, ZH.format(day=day))
         expect(page.get_by_role("button", name="Approve", exact=True)).to_be_visible()
