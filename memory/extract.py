@@ -33,15 +33,15 @@ _ASKS = re.compile(
 # A wish that holds beyond this task. Not "I never said that", "every time I run it, it fails", "以后再说".
 _RULE = re.compile(
     r"\b(?:from now on|in (?:the )?future|going forward)\b"
-    r"|^(?:and |please |you (?:should|must|can|may) )*(?:always|never) (?!mind|been|had|heard|said|saw|seen|again|do (?:that|this|it)\b)\w+"
-    r"|\b(?:I|we) (?:always|never) (?!get|got|had|have|said|saw|see|knew|know|thought|heard|understood|understand|tried|asked)\w+"
+    r"|^(?:and |please |you (?:should|must|can|may) )*(?:always|never) (?!mind|been|had|heard|said|saw|seen|again|here|there|give up|happy|glad|do (?:that|this|it)\b)\w+"
+    r"|\b(?:I|we) (?:always|never) (?!get|got|give up|look|wonder|had|have|said|saw|see|knew|know|thought|heard|understood|understand|tried|asked)\w+"
     r"|^(?:please )?(?:don't|do not|only) .*\bwhen(?:ever)? you (?:answer|reply|write|talk)|^(?:请)?回答(?:我|问题)?(?:的时候|时)"
-    r"|\b(?:every time|whenever) you\b (?!are\b|'re\b|can\b|like\b|want\b).+,"
+    r"|\b(?:every time|whenever) you\b (?!are\b|need\b|'re\b|can\b|like\b|want\b).+,"
     r"|^(?:请)?(?:你)?以后(?!再)|今后|从现在起|从今以后|^(?:请)?(?:你)?千万别|(?:每次|总是|永远)(?:你|请|都?要|都?不要|都?别|先|用|给)",
     re.IGNORECASE,
 )
 _LESSON = re.compile(
-    r"^(?:lesson\b|next time\b|when(?:ever)? (?:you (?!are\b|'re\b|have\b|can\b|want\b|like\b)\w+|\w+ing\b).*,)|^(?:教训|下次(?!再)|每当)",
+    r"^(?:lesson\b|next time\b|when(?:ever)? (?:you (?!are\b|need\b|'re\b|have\b|can\b|want\b|like\b)\w+|\w+ing\b).*,)|^(?:教训|下次(?!再)|每当)",
     re.I,
 )
 _OWNED = (

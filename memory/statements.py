@@ -83,13 +83,13 @@ _STATES = frozenset(
 )
 # What is only of the task at hand: "my answer is 42", "my meeting is at 3". By the last word of the attribute.
 AT_HAND = frozenset(
-    "question answer guess point issue problem error bug code build script test query request meeting appointment call "
+    "favourite favorite question answer guess point issue problem error bug code build script test query request meeting appointment call "
     "flight train bus taxi delivery parcel homework essay draft task plan idea opinion turn result output input file "
     "问题 答案 意思 想法 意见 代码 程序 错误 任务 会议 航班 火车 快递 作业 计划 结果".split()
 )
-# A Chinese question needs no mark: 我住在哪, 我喜欢什么. "什么都吃" and "谁也不见" are none.
+# A Chinese question needs no mark: 我住在哪, 我喜欢什么. "什么都吃", "谁也不见", "几年前", "很多大公司" are none.
 _ASKS_CJK = re.compile(
-    r"(?:什么|甚么|哪(?!怕)[里儿个些天年位]?|谁|怎么样?|怎样|多少|几(?=[点岁号月个次天年人])|多(?=[大久远高长重]))(?!.{0,4}(?:都|也))"
+    r"(?:什么|甚么|哪(?!怕)[里儿个些天年位]?|谁|怎么样?|怎样|多少|(?<![好十这那前后])几(?=[点岁号月])|有几[个只条](?=[^，,。]{0,4}$)|(?<![很好大许太差])多(?=[大久远高长重]))(?!.{0,4}(?:都|也))"
     r"|为什么|为何|是否|是不是|有没有|能不能|可不可以|要不要|会不会|对不对|好不好|吗[。！!.]?$|呢[。！!.]?$"
 )
 # "我喜欢这个", "我吃了…", "我用完了": of this moment, or no object at all.
@@ -245,7 +245,7 @@ def _verb(match: re.Match[str]) -> list[FactDraft]:
     attribute = {**_VERBS, **_VERBS_CJK}.get(match["verb"].casefold(), "")
     value = _value(match["value"])
     # "I like to …", "I use it to …" say too little to contradict anything.
-    vague = r"(?:it|its|that|this|these|those|them|him|her|you|your|how|what|when|all|everything|the way|a plan)\b"
+    vague = r"(?:it|its|that|this|these|those|them|him|her|you|your|how|what|when|all|everything|the way|a plan|a (?:ton|lot)|so much)\b"
     if (
         not attribute
         or not value
@@ -316,7 +316,8 @@ def _rules() -> list[Rule]:
     now = r"(?:now |currently |just |recently |also |have |has |finally |already )*"
     not_any = r"(?:(?:do|does) not|no longer)"
     verbs = "|".join(sorted(set(_VERBS), key=len, reverse=True))
-    now_zh = "(?:现在|目前|如今|已经|刚刚|刚|最近|今年|去年|上个月|上周|又)*"
+    ago = r"(?:好?几|半|[一两二三四五六七八九十\d]+)(?:年|个月|个星期|周|天)前"
+    now_zh = rf"(?:{ago}|开始|现在|目前|如今|已经|刚刚|刚|最近|今年|去年|上个月|上周|又)*"
     return [
         # what somebody does not like
         (re.compile(rf"^{_WHO} (?:(?:do|does) not (?:really )?(?:like|enjoy)|hates?|dislikes?|can not stand|cannot stand|can't stand|avoids?) (?P<value>.+?)(?: ?(?=[,;]|$))(?<!more)(?<!longer)"), _dislikes),

@@ -84,7 +84,8 @@ SMALL_TALK = """
 My code is slow|My code is not working|My build is failing with error 500|my meeting is at 3pm|My flight is at 9|My train is delayed
 I have a question|I have a question about Python|I have no idea|I have one question|I have a bug in my code|I have two files
 I use this function to sort|I like it|I like this answer|I love that|I love you|Never do that again|I never said that|I take it back
-Every time I run it, it fails|I always get an error|My answer is 42|My guess is 5|My next question is harder|I play around with it
+Every time I run it, it fails|Always here to help.|Never give up!|Whenever you need help, just let me know.|I'm learning a ton.|My favorite is the blue one.
+I always get an error|My answer is 42|My guess is 5|My next question is harder|I play around with it
 My problem is that it crashes|My order is late|我有一个问题|我有个问题想问你|每次运行都报错|我用这个函数排序|我喜欢这个答案|我吃饭了|我吃饱了
 我用完了|我的问题是程序很慢|我今天很累|我在找工作|好的|谢谢|你好|我爱你|记住了吗
 """
@@ -103,7 +104,7 @@ def test_questions_commands_and_small_talk_are_no_memories(said: str) -> None:
         "My order number is SF20260314-8872.", "My train pass is the green one.", "I have a severe nut allergy.", "I have two cats.",
         "I always fly in the morning.", "Never book a room without a window.", "When booking hotels, always compare three.",
         "When you write mails, keep them short.", "My car is blue. What colour suits it?", "My dentist is Dr. Amari.",
-        "我有两个孩子", "我是老师", "我对花生过敏", "每次都要先问我", "下次先查天气。", "请记住我的车位是B12",
+        "我有两个孩子", "我是老师", "我对花生过敏", "每次都要先问我", "下次先查天气。", "请记住我的车位是B12", "我几年前搬到上海", "我几个月前搬到杭州了", "我在很多大公司工作", "我三年前开始学法语",
     ],
 )  # fmt: skip
 def test_what_only_resembles_them_is_kept(said: str) -> None:
