@@ -79,7 +79,10 @@ async def stream(conversation_id: UUID | str, **fields: Any) -> None:
     """Send streamed text: turn, iteration, kind (answer, thought), at (position), text; or a notice."""
     event = {"type": "agent.delta", **fields}
     for page in tuple(_pages.get(str(conversation_id), ())):
-        await page(event)
+        try:
+            await page(event)
+        except Exception as fault:  # a socket that is going away: whatever it raises, the turn goes on
+            log.info("A page could not be reached: %r", fault)
     if not isinstance(get_channel_layer(), InMemoryChannelLayer):  # others have sockets too
         await _send(conversation_group(conversation_id), {**event, "process": PROCESS})
 
