@@ -37,7 +37,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from chat import jobs
 from chat.worker import Worker
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
 SUMS = ("11 + 1", "22 + 2", "33 + 3")
