@@ -4,15 +4,10 @@ Touches: PostgreSQL, Redis, processes of `manage.py work`, an endpoint on a port
 """
 
 import json
-import os
-import signal
 import subprocess
-import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -28,6 +23,7 @@ from tests.stories.scripts import finish, plan
 from tests.stories.stage import Stage, describe
 from tests.support.endpoint import Endpoint, playing
 from tests.support.served import free_port
+from tests.support.worker import PATIENCE, WorkerProcess, wait
 
 if not (settings.AGENT_DATABASE_URL and settings.AGENT_REDIS_URL):
     pytest.skip("needs PostgreSQL and Redis: scripts/with-services.sh", allow_module_level=True)
@@ -38,48 +34,7 @@ from chat import jobs
 from chat.worker import Worker
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
-ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0
 SUMS = ("11 + 1", "22 + 2", "33 + 3")
-
-
-class WorkerProcess:
-    """`manage.py work` on the database of the test."""
-
-    def __init__(self, endpoint: Endpoint, redis_url: str = "") -> None:
-        folder = tempfile.mkdtemp(prefix="agentweb-worker-")
-        self.log = Path(folder) / "worker.log"
-        url = settings.AGENT_DATABASE_URL.rsplit("/", 1)[0] + "/" + connection.settings_dict["NAME"]
-        env = {name: value for name, value in os.environ.items() if not name.startswith(("AGENT_", "OPENAI_"))}
-        env |= {
-            "DJANGO_SETTINGS_MODULE": "agentweb.settings",
-            "AGENT_DATA_DIR": folder,
-            "AGENT_DATABASE_URL": url,
-            "AGENT_REDIS_URL": redis_url or settings.AGENT_REDIS_URL,
-            "AGENT_RUNNER": "scaled",
-            "AGENT_EMBEDDER": "hashed",
-            "AGENT_LEARN_BY_MODEL": "0",
-            "OPENAI_BASE_URL": endpoint.url,
-            "OPENAI_API_KEY": "none",
-            "AGENT_MODEL": "played",
-            "PYTHONUNBUFFERED": "1",
-        }
-        with self.log.open("wb") as log:
-            command = [sys.executable, "manage.py", "work"]
-            self.process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=log)
-        wait(lambda: "Working on turns" in self.log.read_text() or self.process.poll() is not None)
-        assert self.process.poll() is None, self.log.read_text()
-
-    def runs(self, turn: Turn) -> bool:
-        return f":{self.process.pid}:" in Turn.objects.get(id=turn.id).owner
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(20)
-
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(20)
 
 
 class Sums:
@@ -118,7 +73,7 @@ def _jobs_are_written(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def two_workers(endpoint: Endpoint) -> Iterator[list[WorkerProcess]]:
     found: list[WorkerProcess] = []
     try:
-        found += [WorkerProcess(endpoint), WorkerProcess(endpoint)]
+        found += [WorkerProcess(endpoint.url), WorkerProcess(endpoint.url)]
         yield found
     finally:
         for worker in found:
@@ -128,13 +83,6 @@ def two_workers(endpoint: Endpoint) -> Iterator[list[WorkerProcess]]:
 def _empty_the_queue() -> None:
     with connection.cursor() as cursor:
         cursor.execute("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE")
-
-
-def wait(until: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not until():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.05)
 
 
 def began(user: User) -> Turn:
@@ -242,7 +190,7 @@ def test_every_connection_is_cut_and_the_turns_go_on(
 def test_without_redis_no_page_hears_of_it_but_the_turn_is_done(alice: User, endpoint: Endpoint) -> None:
     port = free_port()
     redis = subprocess.Popen(["redis-server", "--port", str(port), "--save", ""], stdout=subprocess.DEVNULL)
-    worker = WorkerProcess(endpoint, f"redis://127.0.0.1:{port}/0")
+    worker = WorkerProcess(endpoint.url, f"redis://127.0.0.1:{port}/0")
     try:
         turn = began(alice)
         assert endpoint.policy.held.wait(PATIENCE)
