@@ -57,6 +57,7 @@ def say(user: Any, conversation_id: UUID | str, text: str, client_id: str | None
 def stop(user: Any, turn_id: UUID | str) -> None:
     """End a turn that waits at once; ask the worker of a running one to let go of it."""
     with transaction.atomic():
+        _lock(turn_id)
         turn = _own(user, turn_id)
         Turn.objects.filter(id=turn.id).exclude(status=Status.ENDED).update(stop_requested=True)
         if turn.status in {Status.QUEUED, Status.WAITING_APPROVAL, Status.WAITING_USER}:
@@ -80,6 +81,8 @@ def decide_approval(
     Raises Refused when it is too late or stale, ModelMistake when edited arguments do not fit the contract.
     """
     with transaction.atomic():
+        if waits := Approval.objects.filter(id=approval_id, turn__conversation__user=user).first():
+            _lock(waits.turn_id)
         if args is not None:
             asked = Approval.objects.get(id=approval_id, turn__conversation__user=user)
             contract = registry.find(asked.tool)
@@ -100,6 +103,8 @@ def decide_approval(
 def settle_unknown(user: Any, call_id: UUID, answer: str) -> None:
     """The person says what became of a write that was cut off: happened, did_not, or again."""
     with transaction.atomic():
+        if unsettled := ToolCall.objects.filter(id=call_id, turn__conversation__user=user).first():
+            _lock(unsettled.turn_id)
         call = ToolCall.objects.select_for_update(of=("self",)).get(id=call_id, turn__conversation__user=user)
         turn = call.turn
         if call.status != ToolCall.Status.UNKNOWN:
@@ -118,6 +123,7 @@ def settle_unknown(user: Any, call_id: UUID, answer: str) -> None:
 def approve_plan(user: Any, turn_id: UUID, *, ok: bool, reason: str = "") -> None:
     """Let the turn start with its plan, or send it back with the person's words."""
     with transaction.atomic():
+        _lock(turn_id)
         turn = _own(user, turn_id)
         if turn.status != Status.WAITING_USER:
             raise Refused(_("The plan is not waiting for you any more."))
@@ -181,6 +187,7 @@ def set_goal(user: Any, turn_id: UUID, goal: str) -> None:
 def plan_edited(user: Any, turn_id: UUID) -> None:
     """The person edited the plan: what waits for them on behalf of a step that is gone is withdrawn, and the turn goes on."""
     with transaction.atomic():
+        _lock(turn_id)
         turn = _own(user, turn_id)
         cancelled = settle.cancel_left_out(turn.id)
         if cancelled:
@@ -387,7 +394,16 @@ def _end(turn_id: UUID, fence: int, states: Any, how: str, reason: str, gate: st
 
 
 def _move(turn_id: UUID, states: list[str], to: str) -> bool:
+    _lock(turn_id)
     return bool(Turn.objects.filter(id=turn_id, status__in=states).update(status=to))
+
+
+def _lock(turn_id: UUID | str) -> None:
+    """Wait for a transition that is under way: PostgreSQL would else look at the status that it is about to replace.
+
+    Always before the turn's calls and approvals are locked, so that nobody waits in a circle.
+    """
+    Turn.objects.select_for_update().only("id").filter(id=turn_id).first()
 
 
 def _own(user: Any, turn_id: UUID | str) -> Turn:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 
 from chat import conversations, turns, wake
 from chat.db import in_db
@@ -177,6 +177,8 @@ def test_every_connection_is_cut_and_the_turns_go_on(
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
         assert cursor.fetchone()[0] >= 4  # pools and listeners of both
+    connection.close()
+    connection.close_pool()  # ours was cut as well
     endpoint.policy.go.set()
     wait(lambda: Turn.objects.get(id=turn.id).status == Turn.Status.ENDED)
     turn.refresh_from_db()
@@ -205,3 +207,33 @@ def test_without_redis_no_page_hears_of_it_but_the_turn_is_done(alice: User, end
     assert turn.end == Turn.End.FINISHED, turn.reason
     check_that_nothing_was_done_twice(turn)
     assert "Pages are not told" in worker.log.read_text()
+
+
+def test_what_a_person_does_while_a_turn_is_being_paused_is_not_lost(alice: User) -> None:
+    """PostgreSQL lets both go on at once; each would look at rows that the other is about to change."""
+    began(alice)
+    turn = turns.claim(Turn.objects.get().id, "worker")
+    assert turn is not None
+
+    def say() -> None:
+        try:
+            turns.say(alice, turn.conversation_id, "Go on.")
+        finally:
+            connections.close_all()
+
+    person = threading.Thread(target=say)
+    with transaction.atomic():
+        turns.pause(turn.id, turn.fence, "user", "A question.")
+        person.start()
+        wait(lambda: _waits_for_a_lock() or not person.is_alive())
+    person.join(PATIENCE)
+    turn.refresh_from_db()
+    assert turn.status == Turn.Status.QUEUED
+
+
+def _waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return bool(cursor.fetchone()[0])

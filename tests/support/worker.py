@@ -1,4 +1,4 @@
-"""A worker as an operator starts it, on the database of the test or of the load run.
+"""A worker as an operator starts it, on the database of the test.
 
 database, endpoint -> a process of `manage.py work`.  Touches: a subprocess, a temporary folder.
 """
