@@ -18,7 +18,7 @@ from chat.errors import Refused
 from chat.llm.scripted import ScriptedLLM, call, calls
 from chat.models import Approval, Grant, ToolCall, Turn
 from chat.runner import Runner
-from chat.tools import guarded
+from chat.tools import guarded, registry
 from tests.stories.scripts import finish, plan
 from tests.stories.stage import Stage
 
@@ -72,6 +72,29 @@ async def test_a_write_cut_off_by_a_clean_shutdown_is_unknown_and_not_run_again(
         await in_db(turns.settle_unknown, alice, order.id, "happened")
         turn = await stage.ended(turn)
     assert turn.end == Turn.End.FINISHED and shop.orders == [str(order.id)]
+
+
+async def test_a_cut_off_write_under_a_standing_permission_does_not_run_again_by_itself(
+    alice: User, shop: Shop
+) -> None:
+    async with Stage(alice, ScriptedLLM([*ORDER[:2], finish("Ordered.")])) as stage:
+        await in_db(_allow, alice, stage)
+        turn = await stage.say("Order one")
+        await stage.row(lambda: True if shop.orders else None)
+        await stage.runner.stop()
+        shop.may_answer.set()
+        stage.runner = Runner(stage.llm)
+        await stage.runner.start()
+        await stage.until(turn, Turn.Status.WAITING_APPROVAL, Turn.Status.ENDED)
+        order = next(one for one in await stage.calls(turn) if one.tool == "http_request")
+    assert order.status == "unknown" and shop.orders == [str(order.id)]
+
+
+def _allow(user: User, stage: Stage) -> None:
+    version = registry.builtin()["http_request"].version
+    Grant.objects.create(
+        conversation=stage.conversation, tool="http_request", version=version, constraints={}, created_by=user
+    )
 
 
 async def test_trying_again_asks_again_and_carries_the_same_key(alice: User, shop: Shop) -> None:
