@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from chat import conversations
+from chat import budget, conversations
 from chat.db import in_db
 from chat.llm.scripted import ScriptedLLM, structured
 from chat.loop import summarise
@@ -32,7 +32,9 @@ def talk(user: User, *said: str, extra: int = summarise.KEPT_TURNS) -> Turn:
     """A turn for each text, and the newest ones, which are never summarised. Returns the last."""
     conversation = Conversation.objects.create(user=user)
     for number, text in enumerate([*said, *["And now?"] * extra], 1):
-        turn = Turn.objects.create(conversation=conversation, number=number, goal=text, status="ended")
+        turn = Turn.objects.create(
+            conversation=conversation, number=number, goal=text, status="ended", limits=budget.from_settings()
+        )
         Message.objects.create(conversation=conversation, turn=turn, role="user", text=text)
         Message.objects.create(conversation=conversation, turn=turn, role="agent", text="Understood, I will see to it.")
     return turn

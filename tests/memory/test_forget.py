@@ -306,7 +306,8 @@ def test_every_table_of_a_person_is_reached_or_holds_no_words() -> None:
 
     reached = {model.__name__ for model, _owner, _name in redact.REACHED}
     own = {"MemoryRecord", "RecordEdit", "EntityFact", "StateSlot", "SlotChange"}  # memory deletes or blots these
-    wordless = {"UserMemory", "IndexRemoval", "Tombstone", "Forgetting", "MemoryAccess"}
+    # A notice holds when it was sent and what went wrong on the way.
+    wordless = {"UserMemory", "IndexRemoval", "Tombstone", "Forgetting", "MemoryAccess", "Notice"}
     documents = {"Document", "Chunk"}  # a file the person gave; deleted by deleting the document
     settings_of_staff = {"MCPServer", "McpServer", "McpTool", "Server", "ServerTool"}
     tables = {m.__name__ for app in ("chat", "planning", "memory") for m in apps.get_app_config(app).get_models()}
