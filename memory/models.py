@@ -242,6 +242,8 @@ class MemoryAccess(models.Model):
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        verbose_name = _("look at memories")
+        verbose_name_plural = _("looks at memories")
         ordering = ["-at"]
         indexes = [models.Index(fields=["user", "-at"])]
 

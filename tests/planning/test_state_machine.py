@@ -287,6 +287,7 @@ class Refused:
         return False
 
 
+@pytest.mark.timeout(600)  # sixty plays of thirty acts: minutes on a busy machine
 def test_no_sequence_of_acts_breaks_a_promise_of_the_plan(alice: User) -> None:
     class Played(PlanMachine):
         """Each example is a turn of its own, taken back at its end."""
