@@ -16,7 +16,7 @@ ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--
 ARGS += ["--disable-component-update", "--disable-sync"]
 # Playwright's own loop runs in this thread; Django must not take it for an async view.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=60_000)
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +48,7 @@ def cookies(served: Served, browser: Browser) -> list[dict[str, object]]:
 def context(browser: Browser, cookies: list[dict[str, object]]) -> Iterator[BrowserContext]:
     context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-GB")
     context.add_cookies(cookies)  # type: ignore[arg-type]
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(60_000)
     yield context
     context.close()
 

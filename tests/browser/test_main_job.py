@@ -107,7 +107,7 @@ def test_a_card_survives_a_restart_of_the_server(page: Page, served: Served) -> 
     expect(page.get_by_role("button", name="Approve", exact=True)).to_be_visible()
     served.restart()
     page.get_by_role("button", name="Approve", exact=True).click()
-    expect(page.get_by_text("3 of 3 done")).to_be_visible(timeout=40_000)
+    expect(page.get_by_text("3 of 3 done")).to_be_visible(timeout=60_000)
     assert len(bookings(served)) == before + 1
 
 

@@ -24,6 +24,7 @@ from chat.db import in_db
 from chat.models import Conversation, Iteration, Message, Turn
 
 pytestmark = pytest.mark.django_db(transaction=True)
+PATIENCE = 40.0  # seconds until a frame that never comes is a failure
 ORIGIN = b"http://localhost"
 
 
@@ -55,13 +56,13 @@ async def door(conversation_id: Any, session: str = "", origin: bytes = ORIGIN) 
 async def opened(conversation: Conversation, user: User) -> WebsocketCommunicator:
     """A socket past its first frame, the text so far."""
     socket = await door(conversation.id, await in_db(session_of, user))
-    assert (await socket.connect())[0]
-    assert (await socket.receive_json_from())["type"] == "live"
+    assert (await socket.connect(PATIENCE))[0]
+    assert (await socket.receive_json_from(PATIENCE))["type"] == "live"
     return socket
 
 
 async def closed_with(socket: WebsocketCommunicator) -> int:
-    frame = await socket.receive_output(timeout=2)
+    frame = await socket.receive_output(PATIENCE)
     assert frame["type"] == "websocket.close", frame
     return int(frame["code"])
 
@@ -69,7 +70,7 @@ async def closed_with(socket: WebsocketCommunicator) -> int:
 async def receive(socket: WebsocketCommunicator, kind: str) -> dict[str, Any]:
     """The next frame of a kind; what is told besides is skipped."""
     while True:
-        frame: dict[str, Any] = await socket.receive_json_from(timeout=2)
+        frame: dict[str, Any] = await socket.receive_json_from(PATIENCE)
         if frame["type"] == kind:
             return frame
 
@@ -80,7 +81,7 @@ async def receive(socket: WebsocketCommunicator, kind: str) -> dict[str, Any]:
 async def test_nobody_gets_in_without_a_session() -> None:
     _alice, conversation = await in_db(cast)
     socket = await door(conversation.id)
-    await socket.connect()
+    await socket.connect(PATIENCE)
     assert await closed_with(socket) == SIGNED_OUT
 
 
@@ -89,7 +90,7 @@ async def test_somebody_else_is_told_that_there_is_nothing() -> None:
     bob = await in_db(User.objects.create_user, "bob")
     for target in (conversation.id, uuid.uuid4()):
         socket = await door(target, await in_db(session_of, bob))
-        await socket.connect()
+        await socket.connect(PATIENCE)
         assert await closed_with(socket) == NOT_FOUND
 
 
@@ -99,7 +100,7 @@ async def test_somebody_else_can_neither_say_nor_stop_nor_hear() -> None:
     own = await in_db(lambda: Conversation.objects.create(user=bob))
     turn = await in_db(lambda: Turn.objects.create(conversation=conversation, number=1, goal="x"))
     socket = await door(conversation.id, await in_db(session_of, bob))
-    await socket.connect()
+    await socket.connect(PATIENCE)
     await socket.send_json_to({"type": "say", "text": "let me in", "id": "1"})
     assert await closed_with(socket) == NOT_FOUND
     other = await opened(own, bob)
@@ -109,13 +110,13 @@ async def test_somebody_else_can_neither_say_nor_stop_nor_hear() -> None:
     assert await other.receive_nothing()
     await in_db(turn.refresh_from_db)
     assert not turn.stop_requested and not await in_db(Message.objects.exists)
-    await other.disconnect()
+    await other.disconnect(timeout=PATIENCE)
 
 
 async def test_another_site_cannot_use_the_session_of_a_visitor() -> None:
     alice, conversation = await in_db(cast)
     socket = await door(conversation.id, await in_db(session_of, alice), origin=b"https://evil.example")
-    assert not (await socket.connect())[0]
+    assert not (await socket.connect(PATIENCE))[0]
 
 
 # ---- what goes in ---------------------------------------------------------------------------------------
@@ -129,7 +130,7 @@ async def test_what_is_said_starts_a_turn_and_is_acknowledged() -> None:
     message = await in_db(Message.objects.get)
     assert (said["id"], said["turn"]) == ("m-1", str(message.turn_id))
     assert (message.text, message.client_id) == ("西安 😀", "m-1")
-    await socket.disconnect()
+    await socket.disconnect(timeout=PATIENCE)
 
 
 async def test_a_message_sent_again_after_a_reconnect_is_one_message() -> None:
@@ -139,7 +140,7 @@ async def test_a_message_sent_again_after_a_reconnect_is_one_message() -> None:
         socket = await opened(conversation, alice)
         await socket.send_json_to({"type": "say", "text": "once", "id": "m-1"})
         answers.append(await receive(socket, "said"))
-        await socket.disconnect()
+        await socket.disconnect(timeout=PATIENCE)
     assert answers[0] == answers[1]
     assert await in_db(Message.objects.count) == 1
 
@@ -150,7 +151,7 @@ async def test_a_refusal_names_the_message_and_says_why() -> None:
     await socket.send_json_to({"type": "say", "text": "   ", "id": "m-1"})
     refused = await receive(socket, "refused")
     assert refused["id"] == "m-1" and "empty" in refused["message"]
-    await socket.disconnect()
+    await socket.disconnect(timeout=PATIENCE)
 
 
 async def test_a_stop_ends_a_turn_that_waits() -> None:
@@ -163,7 +164,7 @@ async def test_a_stop_ends_a_turn_that_waits() -> None:
     await receive(socket, "changed")
     await in_db(turn.refresh_from_db)
     assert (turn.status, turn.end) == (Turn.Status.ENDED, Turn.End.STOPPED)
-    await socket.disconnect()
+    await socket.disconnect(timeout=PATIENCE)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +192,7 @@ async def test_a_malformed_frame_harms_nothing(frame: str) -> None:
     await socket.send_json_to({"type": "ping"})
     assert await receive(socket, "pong")
     assert not await in_db(Message.objects.exists)
-    await socket.disconnect()
+    await socket.disconnect(timeout=PATIENCE)
 
 
 async def test_a_stop_for_nonsense_tells_the_page_to_look_again() -> None:
@@ -200,7 +201,7 @@ async def test_a_stop_for_nonsense_tells_the_page_to_look_again() -> None:
     for turn in ("nonsense", None, str(uuid.uuid4())):
         await socket.send_json_to({"type": "stop", "turn": turn})
         assert (await receive(socket, "changed"))["changed"] == ["turn-changed"]
-    await socket.disconnect()
+    await socket.disconnect(timeout=PATIENCE)
 
 
 async def test_a_frame_that_no_message_could_fill_closes_the_socket() -> None:
@@ -214,7 +215,7 @@ async def test_a_session_that_ended_can_say_nothing_more() -> None:
     alice, conversation = await in_db(cast)
     session = await in_db(session_of, alice)
     socket = await door(conversation.id, session)
-    await socket.connect()
+    await socket.connect(PATIENCE)
     await receive(socket, "live")
 
     def end() -> None:
@@ -245,9 +246,9 @@ async def test_every_open_page_of_a_conversation_hears_what_changed() -> None:
     pages = [await opened(conversation, alice) for _page in range(2)]
     await events.tell(conversation.id, "turn-changed", "plan-changed", turn="t-1")
     for socket in pages:
-        frame = await socket.receive_json_from()
+        frame = await socket.receive_json_from(PATIENCE)
         assert frame == {"type": "changed", "changed": ["turn-changed", "plan-changed"], "turn": "t-1"}
-        await socket.disconnect()
+        await socket.disconnect(timeout=PATIENCE)
 
 
 async def test_another_conversation_of_the_same_person_hears_of_the_list_only() -> None:
@@ -256,9 +257,9 @@ async def test_another_conversation_of_the_same_person_hears_of_the_list_only() 
     socket = await opened(other, alice)
     await events.tell(conversation.id, "turn-changed", turn="t-1")
     await events.tell_user(alice.pk, "conversations-changed")
-    assert (await socket.receive_json_from())["changed"] == ["conversations-changed"]
+    assert (await socket.receive_json_from(PATIENCE))["changed"] == ["conversations-changed"]
     assert await socket.receive_nothing()
-    await socket.disconnect()
+    await socket.disconnect(timeout=PATIENCE)
 
 
 async def test_streamed_text_comes_with_its_position_and_notices_apart() -> None:
@@ -267,9 +268,9 @@ async def test_streamed_text_comes_with_its_position_and_notices_apart() -> None
     await events.stream(conversation.id, turn="t", iteration=2, kind="answer", at=7, text="雨")
     await events.stream(conversation.id, turn="t", kind="notice", text="Busy.")
     delta = {"type": "delta", "turn": "t", "iteration": 2, "kind": "answer", "at": 7, "text": "雨"}
-    assert await socket.receive_json_from() == delta
-    assert (await socket.receive_json_from())["type"] == "notice"
-    await socket.disconnect()
+    assert await socket.receive_json_from(PATIENCE) == delta
+    assert (await socket.receive_json_from(PATIENCE))["type"] == "notice"
+    await socket.disconnect(timeout=PATIENCE)
 
 
 async def test_a_page_that_joins_gets_the_text_so_far() -> None:
@@ -284,17 +285,17 @@ async def test_a_page_that_joins_gets_the_text_so_far() -> None:
 
     turn = await in_db(running)
     socket = await door(conversation.id, await in_db(session_of, alice))
-    await socket.connect()
+    await socket.connect(PATIENCE)
     live = {"type": "live", "turn": str(turn.id), "iteration": 2, "text": "It rai"}
-    assert await socket.receive_json_from() == live
+    assert await socket.receive_json_from(PATIENCE) == live
     await socket.send_json_to({"type": "resync"})
-    assert await socket.receive_json_from() == live
-    await socket.disconnect()
+    assert await socket.receive_json_from(PATIENCE) == live
+    await socket.disconnect(timeout=PATIENCE)
 
 
 async def test_a_socket_that_has_gone_is_told_nothing_more() -> None:
     alice, conversation = await in_db(cast)
     socket = await opened(conversation, alice)
-    await socket.disconnect()
+    await socket.disconnect(timeout=PATIENCE)
     await events.tell(conversation.id, "turn-changed")
     assert await socket.receive_nothing()

@@ -25,7 +25,7 @@ from chat.runner import Runner
 from planning import plans
 from planning.types import PlanView
 
-PATIENCE = 10.0  # seconds until a state that never comes is a failure
+PATIENCE = 40.0  # seconds until a state that never comes is a failure
 TASK = "Two nights in Xi'an from October 1. Check that day's weather first; if it rains book a suite, otherwise a standard room."
 
 
@@ -48,7 +48,7 @@ class Stage:
         try:
             with contextlib.suppress(asyncio.CancelledError):
                 await self.reader
-            await self.socket.disconnect()
+            await self.socket.disconnect(timeout=PATIENCE)
         finally:
             await self.runner.stop()
 
@@ -64,7 +64,7 @@ class Stage:
             f"/ws/c/{conversation_id or self.conversation.id}/",
             headers=[(b"origin", b"http://localhost"), (b"host", b"localhost"), (b"cookie", cookie.encode())],
         )
-        connected, _protocol = await socket.connect()
+        connected, _protocol = await socket.connect(PATIENCE)
         assert connected
         return socket
 

@@ -20,7 +20,7 @@ from chat.models import Approval, Grant, ToolCall, Turn
 from chat.runner import Runner
 from chat.tools import guarded, registry
 from tests.stories.scripts import finish, plan
-from tests.stories.stage import Stage
+from tests.stories.stage import PATIENCE, Stage
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ORDER = [
@@ -140,10 +140,10 @@ async def test_a_rejected_call_is_not_run_because_its_like_was_allowed_for_ever(
 async def test_a_process_that_restarts_tells_its_sockets_and_closes_them(alice: User) -> None:
     async with Stage(alice, ScriptedLLM([])) as stage:
         page = await stage.open_page()
-        assert (await page.receive_json_from())["type"] == "live"
+        assert (await page.receive_json_from(PATIENCE))["type"] == "live"
         await events.farewell()
-        assert (await page.receive_json_from())["type"] == "restarting"
-        assert await page.receive_output() == {"type": "websocket.close", "code": RESTARTING}
+        assert (await page.receive_json_from(PATIENCE))["type"] == "restarting"
+        assert await page.receive_output(PATIENCE) == {"type": "websocket.close", "code": RESTARTING}
 
 
 async def test_a_turn_that_was_being_claimed_at_a_shutdown_is_handed_back_too(

@@ -15,7 +15,7 @@ from chat.db import in_db
 from chat.llm.scripted import ScriptedLLM
 from chat.models import Turn
 from tests.stories.scripts import finish
-from tests.stories.stage import Stage
+from tests.stories.stage import PATIENCE, Stage
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 async def frame(page: WebsocketCommunicator, kind: str) -> dict[str, Any]:
     """The next one of its kind."""
     while True:
-        found: dict[str, Any] = await page.receive_json_from(timeout=10)
+        found: dict[str, Any] = await page.receive_json_from(timeout=PATIENCE)
         if found["type"] == kind:
             return found
 
@@ -60,4 +60,4 @@ async def test_who_waits_sees_their_place_and_who_comes_too_late_keeps_their_wor
         last = await in_db(Turn.objects.get, id=(await frame(pages[2], "said"))["turn"])
         assert (await stage.ended(last)).end == Turn.End.FINISHED
         for page in pages:
-            await page.disconnect()
+            await page.disconnect(timeout=PATIENCE)
