@@ -100,7 +100,7 @@ class Snapshot:
     usage: Usage
     pending: "Decision | None"  # a decision whose calls have no result yet
     plain_text_before: bool  # the model has already been told once that plain text is no end
-    today: str  # ISO date with weekday, for the prompt
+    today: str  # one line for the prompt: the days that the task names, or else today
     notice: str = ""  # recall was degraded: said to the person
     calls: tuple[CallView, ...] = ()  # the last calls of the turn, more of them than the model or the gates look at
     epoch: int = 0  # of the person's memory; it moves when words are forgotten, wherever they stand

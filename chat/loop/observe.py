@@ -298,7 +298,7 @@ def _window(turn: Turn, after: int) -> tuple[Said, ...]:
 
 
 def _today(goal: str) -> str:
-    """The day, and the days the task names: a small model takes the year of its training, or today."""
+    """The days that the task names, worked out by code; else today. A small model that sees both takes today."""
     now: datetime = timezone.localtime()
-    named = [f"{words} = {day}" for words, day in days_in(goal[:2_000], now.date()) if words != str(day)]
-    return "; ".join([now.strftime("%A %Y-%m-%d"), *dict.fromkeys(named[:4])])
+    named = [f"{words} = {day}" if words != str(day) else words for words, day in days_in(goal[:2_000], now.date())]
+    return f"Dates in the task: {'; '.join(dict.fromkeys(named[:4]))}" if named else f"Today: {now:%A %Y-%m-%d}"

@@ -90,7 +90,8 @@ def _narrow(schema: Json, snapshot: Snapshot) -> Json:
     parameters = narrowed["function"]["parameters"]
     for name, values in known.items():
         if name in parameters["properties"]:
-            parameters["properties"][name] |= {"enum": values}
+            meant = [value for value in values if value in snapshot.today]  # a day that the task names
+            parameters["properties"][name] |= {"enum": meant or values}
     for name, (value, _because) in fixed.items():
         parameters["properties"][name] = {"type": "string", "enum": [value]}
         parameters["required"] = sorted({*parameters.get("required", ()), name})

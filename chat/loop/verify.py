@@ -55,6 +55,8 @@ async def verify(snapshot: Snapshot, written: Written, llm: LLM) -> Verdict:
             return Verdict(question=str((call.result or {})["question"]))
     if not last:
         return _without_call(snapshot, written)
+    if waiting:  # judged when all is decided: a first rejection must not close the step that the others belong to
+        return Verdict(waiting=waiting, plan_unapproved=bool(written.plan and not written.plan.approved))
     if snapshot.step and not snapshot.replan:
         await _step(snapshot, snapshot.step, written, last, found, llm)
         _beside(snapshot.step, written, last, found)
@@ -72,7 +74,6 @@ async def verify(snapshot: Snapshot, written: Written, llm: LLM) -> Verdict:
         beside=tuple(found.beside),
         decided=tuple(found.decided),
         replan=found.replan,
-        waiting=waiting,
         plan_unapproved=bool(written.plan and not written.plan.approved),
         faults=tuple(found.faults),
         notes=tuple(found.notes),

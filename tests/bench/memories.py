@@ -6,6 +6,7 @@ user, count, dice -> MemoryRecord rows as the product writes them.  Touches: Mem
 import random
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.utils import timezone
 
 from memory import near, records
@@ -34,11 +35,12 @@ def fill(user: User, count: int, dice: random.Random) -> None:
     for start in range(0, count, 1_000):
         texts = [sentence(number, dice) for number in range(start, min(start + 1_000, count))]
         made = near.surfaces([(text, timezone.now()) for text in texts])
-        revision = records.next_revision(user.pk)
-        MemoryRecord.objects.bulk_create(
-            [
-                MemoryRecord(user=user, kind="fact", text=text, tokens=s.tokens, vector=s.blob, vector_key=s.key,
-                             digest=f"{user.pk}-{start}-{i}", revision=revision)
-                for i, (text, s) in enumerate(zip(texts, made, strict=True))
-            ]
-        )  # fmt: skip
+        with transaction.atomic():
+            revision = records.next_revision(user.pk)
+            MemoryRecord.objects.bulk_create(
+                [
+                    MemoryRecord(user=user, kind="fact", text=text, tokens=s.tokens, vector=s.blob, vector_key=s.key,
+                                 digest=f"{user.pk}-{start}-{i}", revision=revision)
+                    for i, (text, s) in enumerate(zip(texts, made, strict=True))
+                ]
+            )  # fmt: skip

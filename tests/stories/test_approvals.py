@@ -226,3 +226,22 @@ async def test_proposal_decision_and_result_stand_together_afterwards(alice: Use
     assert "Approved by you, edited" in card
     assert re.search(r"The agent proposed.* Text x ", card)
     assert "Saved a.txt, 1 bytes" in card
+
+
+async def test_cards_decided_one_by_one_over_days_are_each_kept(alice: User) -> None:
+    """The turn goes on after each decision; what the first said must not close the step that the others belong to."""
+    three = calls(*(("write_file", {"path": f"{n}.txt", "content": "x"}) for n in range(3)))
+    llm = ScriptedLLM([plan(("Save them", "write_file")), three, finish("Saved what you wanted.")])
+    async with Stage(alice, llm) as stage:
+        turn = await stage.say("Save three notes")
+        await stage.asked(turn)
+        cards = await in_db(lambda: list(Approval.objects.filter(turn=turn).order_by("call__index")))
+        for number, card in enumerate(cards):
+            await stage.until(turn, Turn.Status.WAITING_APPROVAL)
+            await stage.decide(card, grant=number == 2)
+            await stage.row(
+                lambda card=card: ToolCall.objects.filter(id=card.call_id).exclude(status="waiting").first()
+            )
+        await stage.ended(turn)
+        saved = [path.name for path in stage.workspace().iterdir()]
+    assert saved == ["2.txt"]

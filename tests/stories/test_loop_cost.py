@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 from chat.db import in_db
 from chat.llm.scripted import ScriptedLLM, call
@@ -22,7 +23,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.asyncio]
 
 # A look at the MCP servers once a second, whoever comes by then; one write when memories are shown that were not before.
 NOW_AND_THEN = ("chat_mcpserver", 'UPDATE "memory_memoryrecord"')
-MOST = 20  # queries of an iteration in which a call is read, judged and its step done
+# Queries of an iteration in which a call is read, judged and its step done; PostgreSQL locks the plan's row by one more, twice.
+MOST = {"sqlite": 20, "postgresql": 22}
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +70,7 @@ async def test_an_iteration_is_few_queries(alice: User) -> None:
     steps = plan(*[(f"Read part {n}", "calculate") for n in range(1, 6)])
     sums = [call("calculate", expression=f"{n} + {n}") for n in range(5)]
     seen = await queries(alice, [steps, *sums, finish("Done.")])
-    assert max(map(len, seen[2:6])) <= MOST, "\n".join(max(seen[2:6], key=len))
+    assert max(map(len, seen[2:6])) <= MOST[connection.vendor], "\n".join(max(seen[2:6], key=len))
 
 
 @pytest.mark.parametrize("more", [{"said": 200}, {"memories": 300}])
