@@ -52,21 +52,8 @@ def read(turn_id: UUID, fence: int, user_id: int, before: Before | None) -> Snap
     last = _last(turn, before)
     calls = before.calls[-CALLS:] if before else _calls(turn)
     pending = _pending(last, calls) if last else None
-    plan = views.newest(turn.id, before.plan if before else None)
-    revisions = plans.revisions(turn.id) if plan and plan.revision > 1 else 0
-    may_revise = revisions < turn.limits["revisions"]
-    goals = plans.goals(turn.id) if plan and plan.revision > 1 else ()
-    replan = _replan(plan, last) or (_other_goal(goals) if may_revise and pending is None else "")
-    step = None
-    if plan and plan.approved and not replan:
-        if pending is None:
-            plan, step = plans.begin(turn.id, plan)
-        else:
-            step = plan.step(last.step_key if last else "")
-        replan = _stuck(plan, step, turn.limits["step_iterations"])
-    asked = conditions.views(turn.id) if before is None or before.conditions else ()
-    asked = tuple(one for one in asked if not goals or goals[0][1] == turn.goal or (one.rule and one.rule in turn.goal))
-    beside = _beside(plan, step, asked) if plan and step and not replan and pending is None else ()
+    intent = _intent(turn, last, before, resumed=pending is not None)
+    plan, step, replan = intent.plan, intent.step, intent.replan
     said = list(turn.messages.filter(role=Message.Role.USER).order_by("id").only("text", "mark"))[1:]
     new_words = any(message.mark == Message.Mark.STEERING for message in said)
     found = recall.recall(
@@ -76,8 +63,7 @@ def read(turn_id: UUID, fence: int, user_id: int, before: Before | None) -> Snap
         floor=settings.AGENT_RECALL_FLOOR,
         state=known,
     )
-    limits = budget.limits(turn.limits)
-    may_finish = bool(revisions or any(call.status in {"rejected", "expired"} for call in calls))
+    may_finish = bool(intent.revisions or any(call.status in {"rejected", "expired"} for call in calls))
     summary, window = _talk(turn, before)
     return Snapshot(
         conversation_id=turn.conversation_id,
@@ -89,7 +75,7 @@ def read(turn_id: UUID, fence: int, user_id: int, before: Before | None) -> Snap
         plan=plan,
         step=step,
         # Only the agent's planning brings conditions up, and then they have been read since.
-        conditions=asked,
+        conditions=intent.conditions,
         exclusions=exclusions.names(turn.conversation_id),
         slots=slots.views(turn.conversation_id),
         recalls=found.recalls,
@@ -106,29 +92,74 @@ def read(turn_id: UUID, fence: int, user_id: int, before: Before | None) -> Snap
             plan,
             step,
             replan,
-            may_revise=may_revise,
+            may_revise=intent.may_revise,
             may_finish=may_finish,
             new_words=new_words,
             more_tools=len(registry.business()) > settings.AGENT_TOOLS_OFFERED,
-            beside=beside,
+            beside=intent.beside,
         ),
-        limits=limits,
-        usage=Usage(
-            iterations=turn.iterations_used,
-            tokens=turn.prompt_tokens + turn.reply_tokens,
-            seconds=turn.seconds,
-            cost=turn.cost,
-            revisions=revisions,
-        ),
+        limits=budget.limits(turn.limits),
+        usage=_usage(turn, intent.revisions),
         pending=pending,
         plain_text_before=bool(last and not pending and last.changes.get("plain_text")),
         today=_today(turn.goal),
         notice=found.notice,
-        beside=beside,
+        beside=intent.beside,
         kept_plans=() if plan else templates.lines(user_id, turn.goal, registry.business()),
         calls=calls,
         epoch=epoch,
         fresh=_fresh(found.recalls, before),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What is intended now: the plan, its step in focus, and why it must be revised, if it must."""
+
+    plan: PlanView | None
+    step: StepView | None
+    replan: str
+    revisions: int
+    may_revise: bool
+    conditions: tuple[ConditionView, ...]
+    beside: tuple[StepView, ...]
+
+
+def _intent(turn: Turn, last: "Last | None", before: Before | None, *, resumed: bool) -> Intent:
+    """Begins the next step, unless an iteration is taken up again (`resumed`): then its own step stays in focus."""
+    plan = views.newest(turn.id, before.plan if before else None)
+    revisions = plans.revisions(turn.id) if plan and plan.revision > 1 else 0
+    may_revise = revisions < turn.limits["revisions"]
+    goals = plans.goals(turn.id) if plan and plan.revision > 1 else ()
+    replan = _replan(plan, last) or (_other_goal(goals) if may_revise and not resumed else "")
+    step = None
+    if plan and plan.approved and not replan:
+        if resumed:
+            step = plan.step(last.step_key if last else "")
+        else:
+            plan, step = plans.begin(turn.id, plan)
+        replan = _stuck(plan, step, turn.limits["step_iterations"])
+    asked = conditions.views(turn.id) if before is None or before.conditions else ()
+    asked = tuple(one for one in asked if not goals or goals[0][1] == turn.goal or (one.rule and one.rule in turn.goal))
+    beside = _beside(plan, step, asked) if plan and step and not replan and not resumed else ()
+    return Intent(
+        plan=plan,
+        step=step,
+        replan=replan,
+        revisions=revisions,
+        may_revise=may_revise,
+        conditions=asked,
+        beside=beside,
+    )
+
+
+def _usage(turn: Turn, revisions: int) -> Usage:
+    return Usage(
+        iterations=turn.iterations_used,
+        tokens=turn.prompt_tokens + turn.reply_tokens,
+        seconds=turn.seconds,
+        cost=turn.cost,
+        revisions=revisions,
     )
 
 
